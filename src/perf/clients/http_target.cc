@@ -50,10 +50,11 @@ class HttpTarget final : public Target {
   HttpTarget(ServedModel model, std::unique_ptr<HttpClient> client)
       : model_(std::move(model)), client_(std::move(client)) {}
 
-  Status ask() {
+  /// For the model's metadata, by a client that need not be as quick as that of the requests.
+  Status ask(HttpClient& client) {
     const auto request = std::make_shared<const std::string>(head("GET", "") + "\r\n");
     const HttpReply reply =
-        SLUICE_TRY(http_client::ask(*client_, request).with_context(model_.server.address));
+        SLUICE_TRY(http_client::ask(client, request).with_context(model_.server.address));
     if (reply.status != 200) return error_of(reply).with_context(model_.server.address);
     signature_ = SLUICE_TRY(parse_metadata(reply.body)
                                 .with_context("the model's metadata")
@@ -137,9 +138,10 @@ Result<std::unique_ptr<Target>> connect_http(const ServedModel& model) {
   const auto address = SLUICE_TRY(rpc::wire::parse_address(server.address));
   tls::Context tls;
   if (has_tls) tls = SLUICE_TRY(tls::read_client({server.certificate, server.key, server.ca}));
+  const auto patient = SLUICE_TRY(HttpClient::create(address, server.connect_timeout_ns, tls));
   auto client = SLUICE_TRY(HttpClient::create(address, served.timeout_ns, std::move(tls)));
   auto target = std::make_unique<HttpTarget>(std::move(served), std::move(client));
-  SLUICE_TRY(target->ask());
+  SLUICE_TRY(target->ask(*patient));
   return std::unique_ptr<Target>(std::move(target));
 }
 

@@ -61,6 +61,18 @@ def figures_are_a_table_and_csv(folder: Path) -> None:
         assert all(float(row["inferences_per_second"]) > 0 for row in rows), rows
 
 
+def a_short_timeout_is_of_requests_alone(folder: Path) -> None:
+    """What asks for the model's inputs before them waits as long as a connection may take."""
+    package = str(compile_digits(folder))
+    with serving(folder) as daemon:
+        at(daemon).text("load", package)
+        for door, address in addresses(daemon).items():
+            done = Sluice().run("perf", "digits", door, address, "--timeout", "0.000001", *QUICK, "--json")
+            assert done.stdout, done
+            [row] = json.loads(done.stdout)
+            assert row["answered"] + row["failed"] > 0, row
+
+
 def generators_own_limit_is_named(_: Path) -> None:
     """Nothing sends a billion requests a second."""
     done = Sluice().run("perf", str(DIGITS), "--in-process", "--rate", "1000000000", *QUICK)
@@ -83,5 +95,6 @@ def errors_say_what_to_do(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(prove([closed_and_open_loops_run_over_each_door, figures_are_a_table_and_csv, generators_own_limit_is_named,
-                    models_run_in_process, errors_say_what_to_do]))
+    sys.exit(prove([closed_and_open_loops_run_over_each_door, figures_are_a_table_and_csv,
+                    a_short_timeout_is_of_requests_alone, generators_own_limit_is_named, models_run_in_process,
+                    errors_say_what_to_do]))
