@@ -77,7 +77,8 @@ static sluice::Profile run(const sluice::Runtime& runtime, const sluice::LoadedM
   return profile;
 }
 
-/// Whether segments overlap in one of many runs: on a busy machine threads wait for each other by chance.
+/// Whether segments overlap in one of many runs: on a busy machine threads wait for each other by
+/// chance.
 static bool overlaps_once(const sluice::Runtime& runtime, const sluice::LoadedModel& model) {
   for (int i = 0; i < 100; ++i) {
     if (overlaps(run(runtime, model))) return true;

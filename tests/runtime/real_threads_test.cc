@@ -116,7 +116,8 @@ TEST_F(RealProcessors, ThreadThatInheritedACoreLoadsOnTheOthers) {
   std::thread([this] {
     stay_on(std::vector<std::int32_t>{process_cpus().front()});
     std::thread([this] {
-      for (const float value : {1.0F, 2.0F}) expect_answer(post(load(slow_identity()), value), value);
+      for (const float value : {1.0F, 2.0F})
+        expect_answer(post(load(slow_identity()), value), value);
     }).join();
   }).join();
 }

@@ -50,8 +50,8 @@ class StayOn {
 std::vector<std::int32_t> usable_cpus();
 
 /// The processors that the process may use, ascending: its first thread's and the calling thread's
-/// together. A thread that was started on a core group's thread has inherited the group's cores, and
-/// asks for the others here. Empty as for `usable_cpus`.
+/// together. A thread that was started on a core group's thread has inherited the group's cores,
+/// and asks for the others here. Empty as for `usable_cpus`.
 std::vector<std::int32_t> process_cpus();
 
 }  // namespace sluice
