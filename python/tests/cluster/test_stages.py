@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
-import shutil
-import subprocess
 import threading
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -148,23 +146,6 @@ def test_a_cut_link_holds_a_request_no_longer_than_its_time(two: list[Node], par
             return False
 
         eventually(answers, PATIENCE)
-
-
-def test_hosts_whose_clocks_are_days_apart_keep_deadlines(tmp_path: pathlib.Path, parts: list[onnx.ModelProto], image: Any,
-                                                          slow: sluice.Model) -> None:
-    """The second host's clock for times between events is ahead of ours. Its clock of the day counts for logs alone."""
-    ahead = ["unshare", "--time", "--monotonic", str(10**6), "--boottime", str(10**6)]
-    if shutil.which("unshare") is None or subprocess.run([*ahead, "true"], capture_output=True).returncode != 0:
-        pytest.skip("the system gives no time namespaces")
-    with nodes(tmp_path, 2, {1: ahead}) as made, Pipeline(
-            [node.stage(part) for node, part in zip(made, parts, strict=True)]) as pipeline:
-        for _ in range(3):
-            assert pipeline.run({"image": image}, timeout=PATIENCE)
-        for node in made:
-            with sluice.Client(node.address, **TOKEN) as client, client.load(slow) as model:
-                asked = {"n": np.array(10**8, np.int64), "x": np.zeros(64, np.float32)}  # for hours
-                with pytest.raises(sluice.DeadlineExceeded):
-                    model.run(asked, timeout=1)
 
 
 def test_an_error_of_the_model_is_no_lost_host(two: list[Node], parts: list[onnx.ModelProto], image: Any) -> None:
