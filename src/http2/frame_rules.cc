@@ -78,8 +78,7 @@ Status FrameRules::begin_frame(const Frame& frame, std::int64_t now_ns) {
   if (!is_greeted_ && (frame.type != kSettings || (frame.flags & kAck) != 0)) {
     return not_http2("the first frame is not SETTINGS");
   }
-  // Inside a header block only its CONTINUATION frames are legal (section 6.10): gRPC would buffer
-  // them without a limit.
+  // Inside a header block only its CONTINUATION frames are legal (section 6.10).
   if (block_stream_ != 0) return go_on_with_headers(frame);
   if (frame.type != kData && frame.num_bytes > limits_.frame_bytes) {
     return too_much("bytes of a frame");

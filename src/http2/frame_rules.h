@@ -1,4 +1,4 @@
-// The rules that a client's HTTP/2 frames must keep before gRPC or nghttp2 sees them.
+// The rules that a client's HTTP/2 frames must keep before nghttp2 sees them.
 #pragma once
 
 #include <array>
@@ -12,8 +12,7 @@
 namespace sluice::http2 {
 
 struct FrameLimits {
-  /// Limits of a HEADERS frame and the CONTINUATION frames behind it. gRPC 1.51 buffers them
-  /// without a limit of its own.
+  /// Limits of a HEADERS frame and the CONTINUATION frames behind it.
   std::uint32_t header_block_bytes = 64 << 10;
   std::uint32_t header_block_frames = 16;
   /// Limit of every frame but DATA, which flow control bounds.

@@ -1,5 +1,11 @@
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
 
+#include <array>
+
+#include "proto/orca/service.grpc.pb.h"
+#include "rpc/server/door/door.h"
 #include "rpc/server/load_report/load_handlers.h"
 #include "rpc/testing/serving.h"
 #include "rpc/wire/times.h"
@@ -16,20 +22,28 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 class LoadHandlersTest : public testing::ServingTest<runtime::ThreadDrivers> {
  protected:
   LoadHandlersTest() : ServingTest({}) {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&handlers_);
-    reports_ = builder.BuildAndStart();
+    handlers_.add_to(methods_);
+    EXPECT_TRUE(door_.start().is_ok());
+    std::array<int, 2> ends = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+    door_.serve(ends[0], {}, "this test", /*is_trusted=*/true);
     stub_ = xds::service::orca::v3::OpenRcaService::NewStub(
-        reports_->InProcessChannel(grpc::ChannelArguments()));
+        grpc::CreateInsecureChannelFromFd("reports", ends[1]));
   }
   ~LoadHandlersTest() override {
-    reports_->Shutdown();
+    door_.shutdown(0);
     stop();
   }
 
   ManualClock clock_;
   LoadHandlers handlers_{service_, clock_};
-  std::unique_ptr<grpc::Server> reports_;
+  Methods methods_;
+  ConnectionLimits limits_{1, 1};
+  Door door_{CallSettings{methods_, 1 << 20, std::make_shared<ByteBudget>(1 << 20)},
+             limits_,
+             log_,
+             nullptr,
+             {}};
   std::unique_ptr<xds::service::orca::v3::OpenRcaService::Stub> stub_;
 };
 

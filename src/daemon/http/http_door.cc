@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "rpc/server/door/tcp_door.h"
+#include "rpc/server/door/door.h"
 
 namespace sluice::daemon {
 

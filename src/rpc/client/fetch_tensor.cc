@@ -24,7 +24,7 @@ constexpr const char* kMethod = "/sluice.v1.Exchange/FetchTensor";
 /// Limit of one message: a chunk and its head.
 constexpr int kMaxMessageBytes = 2 << 20;
 /// Bytes under way, also in the memory of gRPC. With less, a fast network waits for the window to
-/// open; the probes by which gRPC finds a size of its own would be pings, which the guard counts.
+/// open; the probes by which gRPC finds a size of its own would be pings, which the daemon counts.
 constexpr int kWindowBytes = 4 << 20;
 constexpr int kFrameBytes = 1 << 20;
 

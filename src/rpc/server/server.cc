@@ -1,20 +1,15 @@
 #include "rpc/server/server.h"
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/server_posix.h>
-
 #include <algorithm>
 
 #include "rpc/server/calls/handlers.h"
-#include "rpc/server/door/grpc_limits.h"
-#include "rpc/server/door/tcp_door.h"
+#include "rpc/server/door/door.h"
 #include "rpc/server/health/health_handlers.h"
 #include "rpc/server/load_report/load_handlers.h"
 #include "rpc/server/open_inference/inference_handlers.h"
 #include "rpc/server/reflection/reflection_handlers.h"
 #include "rpc/server/side_socket.h"
 #include "rpc/wire/coded_message.h"
-#include "rpc/wire/times.h"
 #include "service/clients/peer.h"
 
 namespace sluice::rpc::server {
@@ -24,7 +19,8 @@ namespace {
 constexpr std::size_t kMaxCallThreads = 32;
 constexpr std::size_t kMaxWaitingCalls = 1024;
 constexpr std::string_view kRole = "listen";
-constexpr std::int64_t kLeastConnectionBytes = std::int64_t{256} << 20;
+/// Of messages on their way in, all clients together, before it is known who they are.
+constexpr std::int64_t kLeastMemoryBytes = std::int64_t{256} << 20;
 
 class GrpcServer final : public Server {
  public:
@@ -32,13 +28,11 @@ class GrpcServer final : public Server {
              const ServerOptions& options)
       : service_(service),
         threads_(kMaxCallThreads, kMaxWaitingCalls, service.log()),
-        handlers_(service, peers_, threads_, options.tokens, options.max_message_bytes,
-                  options.texts),
+        handlers_(service, threads_, options.tokens, options.max_message_bytes, options.texts),
         inference_handlers_(handlers_, repository),
         health_handlers_(handlers_),
         load_handlers_(service),
         reflection_handlers_(handlers_),
-        alpha_reflection_handlers_(handlers_),
         connections_(static_cast<std::size_t>(options.connections),
                      static_cast<std::size_t>(options.connections_per_peer)) {}
   ~GrpcServer() override { shutdown(0); }
@@ -47,7 +41,7 @@ class GrpcServer final : public Server {
     const auto local = std::ranges::find_if(options.addresses, &wire::Address::is_unix);
     // Before the first connection: a client may ask for the side socket at once.
     if (local != options.addresses.end()) service_.set_side_socket(side_path(local->path));
-    SLUICE_TRY(start_grpc(options));
+    SLUICE_TRY(open_door(options));
     for (wire::Address address : options.addresses) {
       if (address.is_unix) {
         SLUICE_TRY(listen_unix(options, address.path));
@@ -83,40 +77,31 @@ class GrpcServer final : public Server {
   std::size_t num_connections() override { return connections_.count(); }
 
   void shutdown(std::int64_t grace_ns) override {
-    // In this order: no new connections, then the calls, then the guard's thread, which relays
-    // their last bytes.
     if (door_ != nullptr) door_->close();
     listeners_.clear();
     sides_.clear();
-    if (server_ == nullptr) return;
-    server_->Shutdown(wire::after(grace_ns));
-    server_->Wait();
-    door_->stop();
-    server_ = nullptr;  // all calls are done
+    if (door_ == nullptr) return;
+    door_->shutdown(grace_ns);  // all calls are done
     threads_.close();
   }
 
  private:
-  Status start_grpc(const ServerOptions& options) {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&handlers_);
-    builder.RegisterService(&inference_handlers_);
-    builder.RegisterService(&health_handlers_);
-    builder.RegisterService(&load_handlers_);
-    builder.RegisterService(&reflection_handlers_);
-    builder.RegisterService(&alpha_reflection_handlers_);
-    set_connection_age(builder, options.connection_age_ns);
+  Status open_door(const ServerOptions& options) {
+    handlers_.add_to(methods_);
+    inference_handlers_.add_to(methods_);
+    health_handlers_.add_to(methods_);
+    load_handlers_.add_to(methods_);
+    reflection_handlers_.add_to(methods_);
     wire::set_max_inflated_bytes(options.max_message_bytes);
-    // Two messages, or room for small ones of many clients.
-    set_limits(builder, options.max_message_bytes,
-               std::max(2 * options.max_message_bytes, kLeastConnectionBytes));
     SLUICE_TRY(check_addresses(options));
     auto tls = SLUICE_TRY(tls::read_server(options.certificates, tls::Protocols::kHttp2));
-    const auto hand_over = [this](int fd, const terms::Peer& peer) { serve(fd, peer); };
-    door_ = std::make_unique<TcpDoor>(hand_over, connections_, service_.log(), std::move(tls));
-    server_ = builder.BuildAndStart();
-    if (server_ != nullptr) return ok_status();
-    return make_error(Code::kUnavailable, "gRPC does not start; its log says why");
+    // Two messages, or room for small ones of many clients.
+    const auto memory =
+        std::make_shared<ByteBudget>(std::max(2 * options.max_message_bytes, kLeastMemoryBytes));
+    door_ = std::make_unique<Door>(CallSettings{methods_, options.max_message_bytes, memory},
+                                   connections_, service_.log(), std::move(tls),
+                                   LoopOptions{.connection_age_ns = options.connection_age_ns});
+    return door_->start();
   }
 
   static Status check_addresses(const ServerOptions& options) {
@@ -131,26 +116,14 @@ class GrpcServer final : public Server {
     return ok_status();
   }
 
-  /// Hands a connection to gRPC, which closes it in the end.
-  void serve(int fd, const terms::Peer& peer) {
-    peers_.set(fd, peer);
-    service_.log().add(service::LogLevel::kDebug,
-                       "connection.open fd={} process={} user={} address={}", fd, peer.process,
-                       peer.user, service::in_quotes(peer.address));
-    grpc::AddInsecureChannelFromFd(server_.get(), fd);
-  }
-
   Status listen_unix(const ServerOptions& all, const std::string& path) {
     UnixSocketOptions options = all.unix_socket;
     options.path = path;
     options.inherited = all.inherited;
-    SLUICE_TRY(door_->start_guard());
     const auto on_accept = [this](int fd, const terms::Peer& peer) {
       const std::string user = fmt::format("user {}", peer.user);
       if (!admit(connections_, fd, peer, user, service_.log())) return;
-      // Who may do everything anyway is spared the guard's two copies.
-      if (service::is_administrator(peer)) return serve(fd, peer);
-      door_->guard(fd, peer, user);
+      door_->serve(fd, peer, user, service::is_administrator(peer));
     };
     listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
     options.path = side_path(path);
@@ -166,19 +139,17 @@ class GrpcServer final : public Server {
   }
 
   service::Service& service_;
-  PeerTable peers_;
   service::CallThreads threads_;
   Handlers handlers_;
   InferenceHandlers inference_handlers_;
   HealthHandlers health_handlers_;
   LoadHandlers load_handlers_;
   ReflectionHandlers reflection_handlers_;
-  AlphaReflectionHandlers alpha_reflection_handlers_;
   std::vector<std::string> addresses_;
-  std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<SideSocket>> sides_;
   ConnectionLimits connections_;
-  std::unique_ptr<TcpDoor> door_;                         ///< null before `start`
+  Methods methods_;
+  std::unique_ptr<Door> door_;                            ///< null before `start`
   std::vector<std::unique_ptr<UnixListener>> listeners_;  ///< last: they hand to all of the above
 };
 

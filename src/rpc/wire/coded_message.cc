@@ -26,51 +26,24 @@ constexpr char kZlib = 2;
 
 std::atomic<std::int64_t> max_inflated = 0;
 
-/// Knows in which compression its bytes are.
-class CodedReader : public grpc::ProtoBufferReader {
- public:
-  explicit CodedReader(grpc::ByteBuffer* buffer) : ProtoBufferReader(buffer) {}
-  grpc_compression_algorithm compression() { return reader()->buffer_in->data.raw.compression; }
-};
-
-grpc::Status no_message() {
-  return {grpc::StatusCode::INVALID_ARGUMENT, "the request is no message of this call"};
-}
-
-void keep_coded(CodedReader& reader, Message& message) {
-  message.Clear();
-  std::string& coded =
-      *message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(kCodedField);
-  coded += reader.compression() == GRPC_COMPRESS_GZIP ? kGzip : kZlib;
-  const void* data = nullptr;
-  for (int size = 0; reader.Next(&data, &size);) {
-    coded.append(static_cast<const char*>(data), static_cast<std::size_t>(size));
-  }
-}
-
-grpc::Status read(CodedReader& reader, Message& message) {
-  if (!reader.status().ok()) return reader.status();
-  if (reader.compression() != GRPC_COMPRESS_NONE) {
-    keep_coded(reader, message);
-    return {};
-  }
-  return message.ParseFromZeroCopyStream(&reader) ? grpc::Status() : no_message();
-}
-
 }  // namespace
 
 void set_max_inflated_bytes(std::int64_t bytes) { max_inflated = bytes; }
 std::int64_t max_inflated_bytes() { return max_inflated; }
 
-grpc::Status read_message(grpc::ByteBuffer* buffer, Message& message) {
-  if (buffer == nullptr) return {grpc::StatusCode::INTERNAL, "the call has no message"};
-  grpc::Status status;
-  {
-    CodedReader reader(buffer);
-    status = read(reader, message);
+grpc::Status read_message(std::string_view bytes, Coding coding, Message& message) {
+  if (coding == Coding::kNone) {
+    const bool is_read = message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    if (is_read) return {};
+    return {grpc::StatusCode::INVALID_ARGUMENT, "the request is no message of this call"};
   }
-  buffer->Clear();
-  return status;
+  message.Clear();
+  std::string& coded =
+      *message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(kCodedField);
+  coded.reserve(1 + bytes.size());
+  coded += coding == Coding::kGzip ? kGzip : kZlib;
+  coded += bytes;
+  return {};
 }
 
 bool is_coded(const Message& message) {
@@ -83,7 +56,7 @@ bool is_coded(const Message& message) {
 /// Bytes that were cut off cannot be told: the message is then the part that came.
 Status inflate(const Message& read, std::int64_t limit_bytes) {
   if (!is_coded(read)) return ok_status();
-  auto& message = const_cast<Message&>(read);  // gRPC made it, and lends it to one call
+  auto& message = const_cast<Message&>(read);  // it is lent to one call
   auto* unknown = message.GetReflection()->MutableUnknownFields(&message);
   const std::string coded = std::move(*unknown->mutable_field(0)->mutable_length_delimited());
   ArrayInputStream bytes(coded.data() + 1, static_cast<int>(coded.size() - 1));

@@ -14,25 +14,26 @@ using terms::Role;
 namespace {
 
 /// A thread of the calls waits for the other daemon; it stops when the client is gone.
-class PullCall final : public grpc::ServerUnaryReactor {
+class PullCall final : public Reactor {
  public:
-  PullCall(Handlers& handlers, const grpc::CallbackServerContext& context,
-           const v1::PullTensorRequest& request, v1::PullTensorResponse& response) {
+  PullCall(Handlers& handlers, CallContext& context, const v1::PullTensorRequest& request,
+           v1::PullTensorResponse& response)
+      : Reactor(context) {
     auto caller = handlers.caller_of(context, Role::kInference);
     Status status = caller.is_ok() ? ok_status() : caller.status();
     if (status.is_ok()) {
-      // Request and response live until OnDone, which comes after Finish.
+      // Request and response live until on_done, which comes after `finish`.
       status = handlers.threads().run(
           [this, &handlers, &request, &response, caller = std::move(*caller)] {
-            Finish(wire::to_grpc(
+            finish(wire::to_grpc(
                 catch_no_memory([&] { return pull(handlers, caller, request, response); })));
           });
     }
-    if (!status.is_ok()) Finish(wire::to_grpc(status));
+    if (!status.is_ok()) finish(wire::to_grpc(status));
   }
 
-  void OnCancel() override { stop_.request_stop(); }
-  void OnDone() override { delete this; }
+  void on_cancel() override { stop_.request_stop(); }
+  void on_done() override { delete this; }
 
  private:
   Status pull(Handlers& handlers, const service::Caller& caller,
@@ -52,8 +53,8 @@ class PullCall final : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
-Handlers::Unary* Handlers::PutTensor(Context* context, const v1::PutTensorRequest* request,
-                                     v1::PutTensorResponse* response) {
+void Handlers::PutTensor(Context* context, const v1::PutTensorRequest* request,
+                         v1::PutTensorResponse* response) {
   return now(
       context, request, Role::kInference,
       [&](const service::Caller& caller) -> Status {
@@ -70,8 +71,8 @@ Handlers::Unary* Handlers::PutTensor(Context* context, const v1::PutTensorReques
       wire::max_inflated_bytes());
 }
 
-Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorRequest* request,
-                                     v1::GetTensorResponse* response) {
+void Handlers::GetTensor(Context* context, const v1::GetTensorRequest* request,
+                         v1::GetTensorResponse* response) {
   return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
     const auto lease = SLUICE_TRY(
         service_.exchange().get(caller.session->owner(), terms::TensorIndex{request->exchange()}));
@@ -85,16 +86,16 @@ Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorReques
   });
 }
 
-Handlers::Unary* Handlers::RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
-                                        v1::RemoveTensorResponse* /*response*/) {
+void Handlers::RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
+                            v1::RemoveTensorResponse* /*response*/) {
   return now(context, request, Role::kInference, [&](const service::Caller& caller) {
     return service_.exchange().remove(caller.session->owner(),
                                       terms::TensorIndex{request->exchange()});
   });
 }
 
-Handlers::Unary* Handlers::OfferTensor(Context* context, const v1::OfferTensorRequest* request,
-                                       v1::OfferTensorResponse* response) {
+void Handlers::OfferTensor(Context* context, const v1::OfferTensorRequest* request,
+                           v1::OfferTensorResponse* response) {
   return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
     const terms::TensorIndex index{request->exchange()};
     response->set_key(SLUICE_TRY(service_.offer_tensor(caller, index)));
@@ -102,8 +103,8 @@ Handlers::Unary* Handlers::OfferTensor(Context* context, const v1::OfferTensorRe
   });
 }
 
-Handlers::Unary* Handlers::BringTensor(Context* context, const v1::BringTensorRequest* request,
-                                       v1::BringTensorResponse* response) {
+void Handlers::BringTensor(Context* context, const v1::BringTensorRequest* request,
+                           v1::BringTensorResponse* response) {
   return later(
       context, request, Role::kInference,
       [this, request, response](const service::Caller& caller) -> Status {
@@ -114,9 +115,9 @@ Handlers::Unary* Handlers::BringTensor(Context* context, const v1::BringTensorRe
       });
 }
 
-Handlers::Unary* Handlers::PullTensor(Context* context, const v1::PullTensorRequest* request,
-                                      v1::PullTensorResponse* response) {
-  return new PullCall(*this, *context, *request, *response);
+void Handlers::PullTensor(Context* context, const v1::PullTensorRequest* request,
+                          v1::PullTensorResponse* response) {
+  new PullCall(*this, *context, *request, *response);
 }
 
 }  // namespace sluice::rpc::server

@@ -19,50 +19,72 @@ constexpr const char* kRequestIdKey = "x-request-id";
 
 }  // namespace
 
-std::string_view metadata_of(const grpc::CallbackServerContext& context, const char* key) {
-  const auto& metadata = context.client_metadata();
-  const auto it = metadata.find(key);
-  return it == metadata.end() ? std::string_view()
-                              : std::string_view(it->second.data(), it->second.size());
-}
-
-Handlers::Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
+Handlers::Handlers(service::Service& service, service::CallThreads& threads,
                    std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes,
                    completions::TextStarter* texts)
-    : service_(service),
-      peers_(peers),
-      threads_(threads),
-      max_answer_bytes_(max_answer_bytes),
-      texts_(texts) {
+    : service_(service), threads_(threads), max_answer_bytes_(max_answer_bytes), texts_(texts) {
   tokens_.set(std::move(tokens));
-  // Messages of Infer live in holders that keep tensors in place until the reply is written.
-  SetMessageAllocatorFor_Infer(&infer_allocator_);
+}
+
+void Handlers::add_to(Methods& methods) {
+  ServiceMethods<Handlers>(methods, "sluice.v1.Runtime", *this)
+      .add("GetServer", &Handlers::GetServer)
+      .add("GetHealth", &Handlers::GetHealth)
+      .add("OpenSession", &Handlers::OpenSession)
+      .add("ListSessions", &Handlers::ListSessions)
+      .add("CloseSession", &Handlers::CloseSession)
+      .add("CreateGroup", &Handlers::CreateGroup)
+      .add("DestroyGroup", &Handlers::DestroyGroup)
+      .add("ListGroups", &Handlers::ListGroups)
+      .add("LoadModel", &Handlers::LoadModel)
+      .add("DeployGraph", &Handlers::DeployGraph)
+      .add("UnloadModel", &Handlers::UnloadModel)
+      .add("StartModel", &Handlers::StartModel)
+      .add("StopModel", &Handlers::StopModel)
+      .add("ResetModel", &Handlers::ResetModel)
+      .add("ResetDevice", &Handlers::ResetDevice)
+      .add("ListModels", &Handlers::ListModels)
+      .add("GetStatistics", &Handlers::GetStatistics)
+      .add("StartProfile", &Handlers::StartProfile)
+      .add("StopProfile", &Handlers::StopProfile)
+      .add("RegisterRegion", &Handlers::RegisterRegion)
+      .add("UnregisterRegion", &Handlers::UnregisterRegion)
+      .add("ListRegions", &Handlers::ListRegions)
+      .add("PutTensor", &Handlers::PutTensor)
+      .add("GetTensor", &Handlers::GetTensor)
+      .add("RemoveTensor", &Handlers::RemoveTensor)
+      .add("OfferTensor", &Handlers::OfferTensor)
+      .add("BringTensor", &Handlers::BringTensor)
+      .add("PullTensor", &Handlers::PullTensor)
+      .add("Infer", &Handlers::Infer)
+      .add("TakeReply", &Handlers::TakeReply)
+      .add("CancelRequest", &Handlers::CancelRequest)
+      .add("InferStream", &Handlers::InferStream);
 }
 
 /// Fails: as TokenTable::identify.
-Result<terms::Peer> Handlers::peer_of(const grpc::CallbackServerContext& context) const {
-  return tokens_.identify(peers_.find(context.peer()), metadata_of(context, "authorization"));
+Result<terms::Peer> Handlers::peer_of(const CallContext& context) const {
+  return tokens_.identify(context.peer(), context.metadata("authorization"));
 }
 
-Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context,
-                                            terms::Role role) const {
-  const std::string_view session = metadata_of(context, kSessionKey);
+Result<service::Caller> Handlers::caller_of(const CallContext& context, terms::Role role) const {
+  const std::string_view session = context.metadata(kSessionKey);
   return service_.caller_of(role, session, SLUICE_TRY(peer_of(context)));
 }
 
-Result<service::Admission> Handlers::admit(const grpc::CallbackServerContext& context,
+Result<service::Admission> Handlers::admit(const CallContext& context,
                                            terms::ModelHandle model) const {
-  const std::string_view session = metadata_of(context, kSessionKey);
+  const std::string_view session = context.metadata(kSessionKey);
   return service_.admit(session, SLUICE_TRY(peer_of(context)), model);
 }
 
-std::shared_ptr<telemetry::Observation> Handlers::observe(grpc::CallbackServerContext& context,
+std::shared_ptr<telemetry::Observation> Handlers::observe(CallContext& context,
                                                           telemetry::Origin own) const {
   if (own.traceparent.empty()) {
-    own.traceparent = metadata_of(context, "traceparent");
-    own.tracestate = metadata_of(context, "tracestate");
+    own.traceparent = context.metadata("traceparent");
+    own.tracestate = context.metadata("tracestate");
   }
-  own.request_id = telemetry::valid_request_id(metadata_of(context, kRequestIdKey));
+  own.request_id = telemetry::valid_request_id(context.metadata(kRequestIdKey));
   auto observation = service_.telemetry().begin(own);
   if (observation != nullptr) {
     // At once, so that refused calls have a user, too.
@@ -70,7 +92,7 @@ std::shared_ptr<telemetry::Observation> Handlers::observe(grpc::CallbackServerCo
     if (peer.is_ok()) observation->set_user(service::account_of(*peer));
   }
   const std::string id(observation != nullptr ? observation->request_id() : own.request_id);
-  if (!id.empty()) context.AddInitialMetadata(kRequestIdKey, id);
+  if (!id.empty()) context.add_initial_metadata(kRequestIdKey, id);
   return observation;
 }
 
@@ -97,30 +119,29 @@ void Handlers::release_upload(std::int64_t bytes) {
 }
 
 /// Calls below use now() if they read tables in memory. Those that load, wait or write use later():
-/// gRPC has few threads, and one that blocks delays the answers of all clients.
-Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerRequest* request,
-                                     v1::GetServerResponse* response) {
+/// a thread of connections that blocks delays the answers of all its clients.
+void Handlers::GetServer(Context* context, const v1::GetServerRequest* request,
+                         v1::GetServerResponse* response) {
   return now(context, request, Role::kAny, [&](const service::Caller& caller) {
     wire::to_proto(service_.server(caller), *response);
     return ok_status();
   });
 }
 
-Handlers::Unary* Handlers::GetHealth(Context* context, const v1::GetHealthRequest* request,
-                                     v1::GetHealthResponse* response) {
+void Handlers::GetHealth(Context* context, const v1::GetHealthRequest* request,
+                         v1::GetHealthResponse* response) {
   return now(context, request, Role::kAny, [&](const service::Caller& /*caller*/) {
     wire::to_proto(service_.health(), *response);
     return ok_status();
   });
 }
 
-grpc::ServerWriteReactor<v1::OpenSessionResponse>* Handlers::OpenSession(
-    Context* context, const v1::OpenSessionRequest* request) {
+void Handlers::OpenSession(Context* context, const v1::OpenSessionRequest* request) {
   return open_session(*this, *context, *request);
 }
 
-Handlers::Unary* Handlers::ListSessions(Context* context, const v1::ListSessionsRequest* request,
-                                        v1::ListSessionsResponse* response) {
+void Handlers::ListSessions(Context* context, const v1::ListSessionsRequest* request,
+                            v1::ListSessionsResponse* response) {
   return now(context, request, Role::kMonitor, [&](const service::Caller& /*caller*/) {
     for (const auto& session : service_.list_sessions())
       wire::to_proto(session, *response->add_sessions());
@@ -128,15 +149,15 @@ Handlers::Unary* Handlers::ListSessions(Context* context, const v1::ListSessions
   });
 }
 
-Handlers::Unary* Handlers::CloseSession(Context* context, const v1::CloseSessionRequest* request,
-                                        v1::CloseSessionResponse* /*response*/) {
+void Handlers::CloseSession(Context* context, const v1::CloseSessionRequest* request,
+                            v1::CloseSessionResponse* /*response*/) {
   return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.kill_session(caller, terms::SessionId(request->session()));
   });
 }
 
-Handlers::Unary* Handlers::CreateGroup(Context* context, const v1::CreateGroupRequest* request,
-                                       v1::CreateGroupResponse* response) {
+void Handlers::CreateGroup(Context* context, const v1::CreateGroupRequest* request,
+                           v1::CreateGroupResponse* response) {
   return later(context, request, Role::kControl,
                [this, request, response](const service::Caller& caller) -> Status {
                  const auto wanted = SLUICE_TRY(wire::from_proto(*request));
@@ -149,16 +170,16 @@ Handlers::Unary* Handlers::CreateGroup(Context* context, const v1::CreateGroupRe
                });
 }
 
-Handlers::Unary* Handlers::DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
-                                        v1::DestroyGroupResponse* /*response*/) {
+void Handlers::DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
+                            v1::DestroyGroupResponse* /*response*/) {
   return later(
       context, request, Role::kControl, [this, request](const service::Caller& caller) -> Status {
         return service_.destroy_group(caller, SLUICE_TRY(wire::group_from_proto(request->group())));
       });
 }
 
-Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequest* request,
-                                      v1::ListGroupsResponse* response) {
+void Handlers::ListGroups(Context* context, const v1::ListGroupsRequest* request,
+                          v1::ListGroupsResponse* response) {
   return now(context, request, Role::kMonitor, [&](const service::Caller& /*caller*/) {
     for (const auto& group : service_.list_groups()) wire::to_proto(group, *response->add_groups());
     response->set_num_free_cores(service_.server().num_free_cores);
@@ -166,13 +187,12 @@ Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequ
   });
 }
 
-grpc::ServerReadReactor<v1::LoadModelRequest>* Handlers::LoadModel(
-    Context* context, v1::LoadModelResponse* response) {
+void Handlers::LoadModel(Context* context, v1::LoadModelResponse* response) {
   return load_model(*this, *context, *response);
 }
 
-Handlers::Unary* Handlers::DeployGraph(Context* context, const v1::DeployGraphRequest* request,
-                                       v1::DeployGraphResponse* response) {
+void Handlers::DeployGraph(Context* context, const v1::DeployGraphRequest* request,
+                           v1::DeployGraphResponse* response) {
   return later(context, request, Role::kControl,
                [this, request, response](const service::Caller& caller) -> Status {
                  wire::to_proto(
@@ -182,37 +202,37 @@ Handlers::Unary* Handlers::DeployGraph(Context* context, const v1::DeployGraphRe
                });
 }
 
-Handlers::Unary* Handlers::UnloadModel(Context* context, const v1::UnloadModelRequest* request,
-                                       v1::UnloadModelResponse* /*response*/) {
-  // The request outlives the call's thread: gRPC keeps it until the reactor finishes.
+void Handlers::UnloadModel(Context* context, const v1::UnloadModelRequest* request,
+                           v1::UnloadModelResponse* /*response*/) {
+  // The request lives until the call is finished.
   return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.unload(caller, ModelHandle(request->model()), request->drain_ns());
   });
 }
 
-Handlers::Unary* Handlers::StartModel(Context* context, const v1::StartModelRequest* request,
-                                      v1::StartModelResponse* /*response*/) {
+void Handlers::StartModel(Context* context, const v1::StartModelRequest* request,
+                          v1::StartModelResponse* /*response*/) {
   return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.start(caller, ModelHandle(request->model()));
   });
 }
 
-Handlers::Unary* Handlers::StopModel(Context* context, const v1::StopModelRequest* request,
-                                     v1::StopModelResponse* /*response*/) {
+void Handlers::StopModel(Context* context, const v1::StopModelRequest* request,
+                         v1::StopModelResponse* /*response*/) {
   return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.stop(caller, ModelHandle(request->model()), request->drain_ns());
   });
 }
 
-Handlers::Unary* Handlers::ResetModel(Context* context, const v1::ResetModelRequest* request,
-                                      v1::ResetModelResponse* /*response*/) {
+void Handlers::ResetModel(Context* context, const v1::ResetModelRequest* request,
+                          v1::ResetModelResponse* /*response*/) {
   return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.reset(caller, ModelHandle(request->model()));
   });
 }
 
-Handlers::Unary* Handlers::ResetDevice(Context* context, const v1::ResetDeviceRequest* request,
-                                       v1::ResetDeviceResponse* response) {
+void Handlers::ResetDevice(Context* context, const v1::ResetDeviceRequest* request,
+                           v1::ResetDeviceResponse* response) {
   return later(context, request, Role::kControl,
                [this, request, response](const service::Caller& caller) -> Status {
                  const terms::DeviceId device(request->device());
@@ -223,8 +243,8 @@ Handlers::Unary* Handlers::ResetDevice(Context* context, const v1::ResetDeviceRe
                });
 }
 
-Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequest* request,
-                                      v1::ListModelsResponse* response) {
+void Handlers::ListModels(Context* context, const v1::ListModelsRequest* request,
+                          v1::ListModelsResponse* response) {
   return now(context, request, Role::kAny, [&](const service::Caller& /*caller*/) -> Status {
     for (const auto& model : SLUICE_TRY(service_.list_models(request->model()))) {
       wire::to_proto(model, *response->add_models());
@@ -233,8 +253,8 @@ Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequ
   });
 }
 
-Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
-                                         v1::GetStatisticsResponse* response) {
+void Handlers::GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
+                             v1::GetStatisticsResponse* response) {
   return now(context, request, Role::kMonitor, [&](const service::Caller& /*caller*/) -> Status {
     if (request->model() == 0) {
       wire::to_proto(service_.all_statistics(), *response);
@@ -247,8 +267,8 @@ Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisti
   });
 }
 
-Handlers::Unary* Handlers::StartProfile(Context* context, const v1::StartProfileRequest* request,
-                                        v1::StartProfileResponse* response) {
+void Handlers::StartProfile(Context* context, const v1::StartProfileRequest* request,
+                            v1::StartProfileResponse* response) {
   return now(context, request, Role::kMonitor, [&](const service::Caller& caller) -> Status {
     const auto settings = SLUICE_TRY(wire::from_proto(*request));
     response->set_profile(SLUICE_TRY(service_.start_profile(caller, settings)));
@@ -256,14 +276,12 @@ Handlers::Unary* Handlers::StartProfile(Context* context, const v1::StartProfile
   });
 }
 
-grpc::ServerWriteReactor<v1::StopProfileResponse>* Handlers::StopProfile(
-    Context* context, const v1::StopProfileRequest* request) {
+void Handlers::StopProfile(Context* context, const v1::StopProfileRequest* request) {
   return stop_profile(*this, *context, *request);
 }
 
-Handlers::Unary* Handlers::RegisterRegion(Context* context,
-                                          const v1::RegisterRegionRequest* request,
-                                          v1::RegisterRegionResponse* response) {
+void Handlers::RegisterRegion(Context* context, const v1::RegisterRegionRequest* request,
+                              v1::RegisterRegionResponse* response) {
   return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
     wire::to_proto(SLUICE_TRY(service_.register_name(caller, request->name())),
                    *response->mutable_region());
@@ -271,16 +289,15 @@ Handlers::Unary* Handlers::RegisterRegion(Context* context,
   });
 }
 
-Handlers::Unary* Handlers::UnregisterRegion(Context* context,
-                                            const v1::UnregisterRegionRequest* request,
-                                            v1::UnregisterRegionResponse* /*response*/) {
+void Handlers::UnregisterRegion(Context* context, const v1::UnregisterRegionRequest* request,
+                                v1::UnregisterRegionResponse* /*response*/) {
   return later(context, request, Role::kInference, [this, request](const service::Caller& caller) {
     return service_.unregister_region(caller, request->region());
   });
 }
 
-Handlers::Unary* Handlers::ListRegions(Context* context, const v1::ListRegionsRequest* request,
-                                       v1::ListRegionsResponse* response) {
+void Handlers::ListRegions(Context* context, const v1::ListRegionsRequest* request,
+                           v1::ListRegionsResponse* response) {
   return now(context, request, Role::kInference, [&](const service::Caller& caller) {
     for (const auto& region : service_.list_regions(caller)) {
       wire::to_proto(region, *response->add_regions());
@@ -289,26 +306,22 @@ Handlers::Unary* Handlers::ListRegions(Context* context, const v1::ListRegionsRe
   });
 }
 
-Handlers::Unary* Handlers::Infer(Context* context, const v1::InferRequest* /*request*/,
-                                 v1::InferResponse* /*response*/) {
-  return infer(*this, *context);
+void Handlers::Infer(Context* context, const std::shared_ptr<InferMessages>& messages) {
+  infer(*this, *context, messages);
 }
 
-Handlers::Unary* Handlers::TakeReply(Context* context, const v1::TakeReplyRequest* request,
-                                     v1::InferResponse* response) {
+void Handlers::TakeReply(Context* context, const v1::TakeReplyRequest* request,
+                         v1::InferResponse* response) {
   return take_reply(*this, *context, *request, *response);
 }
 
-Handlers::Unary* Handlers::CancelRequest(Context* context, const v1::CancelRequestRequest* request,
-                                         v1::CancelRequestResponse* /*response*/) {
+void Handlers::CancelRequest(Context* context, const v1::CancelRequestRequest* request,
+                             v1::CancelRequestResponse* /*response*/) {
   return now(context, request, Role::kInference, [&](const service::Caller& caller) {
     return caller.session->posted().cancel(request->request());
   });
 }
 
-grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* Handlers::InferStream(
-    Context* context) {
-  return infer_stream(*this, *context);
-}
+void Handlers::InferStream(Context* context) { return infer_stream(*this, *context); }
 
 }  // namespace sluice::rpc::server

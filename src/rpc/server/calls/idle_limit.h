@@ -1,35 +1,29 @@
 // Ends what a silent client holds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <memory>
 
 #include "base/clock.h"
 
 namespace sluice::rpc::server {
 
-/// Calls `on_idle` once nothing has happened for a while. Used by one thread at a time.
+/// Whether nothing has happened for a while. Used by one thread.
 class IdleLimit {
  public:
-  /// `on_idle` runs on a thread of gRPC's, at most once, and does not destroy this.
   /// `clock` outlives this.
-  IdleLimit(std::int64_t limit_ns, std::function<void()> on_idle,
-            const Clock& clock = system_clock());
-  IdleLimit(const IdleLimit&) = delete;
-  IdleLimit& operator=(const IdleLimit&) = delete;
-  ~IdleLimit() { stop(); }
+  explicit IdleLimit(std::int64_t limit_ns, const Clock& clock = system_clock())
+      : clock_(clock), limit_ns_(limit_ns), end_ns_(deadline_after(clock, limit_ns)) {}
 
   /// Something happened: the time begins anew.
-  void restart();
-  /// `on_idle` is not called any more, and is not running afterwards.
-  void stop();
+  void restart() { end_ns_ = deadline_after(clock_, limit_ns_); }
+  /// 0: the time is over.
+  std::int64_t left_ns() const { return std::max<std::int64_t>(end_ns_ - clock_.now_ns(), 0); }
 
  private:
-  struct State;
-  static void wait(const std::shared_ptr<State>& state);
-
-  std::shared_ptr<State> state_;
+  const Clock& clock_;
+  const std::int64_t limit_ns_;
+  std::int64_t end_ns_;
 };
 
 }  // namespace sluice::rpc::server

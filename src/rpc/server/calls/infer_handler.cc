@@ -1,10 +1,8 @@
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/no_memory.h"
 #include "rpc/server/calls/handlers.h"
-#include "rpc/server/calls/idle_limit.h"
 #include "rpc/server/calls/placed_request.h"
 #include "rpc/server/calls/unary_infer.h"
 #include "rpc/wire/error.h"
@@ -15,15 +13,14 @@ namespace {
 using Messages = std::shared_ptr<InferMessages>;
 
 /// A message that came compressed is inflated once its sender is known.
-Status open_message(Handlers& handlers, const grpc::CallbackServerContext& context,
-                    const v1::InferRequest& wanted) {
+Status open_message(Handlers& handlers, CallContext& context, const v1::InferRequest& wanted) {
   if (!wire::is_coded(wanted)) return ok_status();
   SLUICE_TRY(handlers.caller_of(context, terms::Role::kInference));
   return wire::inflate(wanted, wire::max_inflated_bytes());
 }
 
 /// `messages` own what the request reads.
-Result<runtime::Request> request_of(Handlers& handlers, const grpc::CallbackServerContext& context,
+Result<runtime::Request> request_of(Handlers& handlers, CallContext& context,
                                     const service::Admission& admission, const Messages& messages) {
   const v1::InferRequest& wanted = messages->request;
   const dispatch::ModelRef& model = *admission.model;
@@ -84,35 +81,34 @@ Status post(const Handlers& handlers, const service::Admission& admission,
 }
 
 /// A call that waits for the reply of a posted request.
-class TakeCall final : public grpc::ServerUnaryReactor {
+class TakeCall final : public Reactor {
  public:
-  TakeCall(const grpc::CallbackServerContext& context,
-           std::shared_ptr<service::ClientSession> session, std::uint64_t id,
+  TakeCall(CallContext& context, std::shared_ptr<service::ClientSession> session, std::uint64_t id,
            v1::InferResponse& response)
-      : context_(context), session_(std::move(session)), id_(id), response_(response) {}
+      : Reactor(context), session_(std::move(session)), id_(id), response_(response) {}
 
   /// For `wait_ns`, 0 without limit. The daemon ends the wait, not the call's deadline, which could
   /// pass while the reply is on its way.
   void wait(std::int64_t wait_ns) {
-    if (context_.IsCancelled()) return end();
+    if (context().is_cancelled()) return end();
     session_->posted().await(id_, this, [this] { end(); });
-    // The call may be over already; this lives until the handler has returned.
     const bool is_limited = wait_ns > 0 && deadline_after(system_clock(), wait_ns) != kNoDeadline;
-    if (is_limited) limit_.emplace(wait_ns, [this] { session_->posted().leave(id_, this); });
+    if (is_limited) start_timer(wait_ns);
   }
   void end() {
     // The reply stays for the next call.
-    if (context_.IsCancelled()) return Finish(grpc::Status::CANCELLED);
+    if (context().is_cancelled()) return finish(grpc::Status::CANCELLED);
     const auto taken = session_->posted().take(id_);
-    if (!taken.is_ok()) return Finish(wire::to_grpc(taken.status()));
+    if (!taken.is_ok()) return finish(wire::to_grpc(taken.status()));
     reply_ = std::static_pointer_cast<PostedReply>(*taken);
     response_.Swap(&reply_->response);
-    Finish(reply_->status);
+    finish(reply_->status);
   }
 
-  void OnCancel() override { session_->posted().leave(id_, this); }
-  void OnDone() override {
-    if (reply_ != nullptr && context_.IsCancelled()) {
+  void on_time() override { session_->posted().leave(id_, this); }
+  void on_cancel() override { session_->posted().leave(id_, this); }
+  void on_done() override {
+    if (reply_ != nullptr && context().is_cancelled()) {
       // The client went while the reply was on its way.
       response_.Swap(&reply_->response);
       session_->posted().put_back(id_, std::move(reply_));
@@ -123,18 +119,15 @@ class TakeCall final : public grpc::ServerUnaryReactor {
   }
 
  private:
-  const grpc::CallbackServerContext& context_;
   const std::shared_ptr<service::ClientSession> session_;
   const std::uint64_t id_;
   v1::InferResponse& response_;
   std::shared_ptr<PostedReply> reply_;  ///< its bytes are charged until the call is done
-  std::optional<IdleLimit> limit_;      ///< the first to go: it uses the others
 };
 
 }  // namespace
 
-grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context) {
-  const Messages& messages = messages_of<InferMessages>(context.GetRpcAllocatorState());
+void infer(Handlers& handlers, CallContext& context, const Messages& messages) {
   const v1::InferRequest& wanted = messages->request;
   const Status opened = catch_no_memory([&] { return open_message(handlers, context, wanted); });
   const auto observation = handlers.observe(
@@ -153,8 +146,7 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
   if (wanted.is_posted()) {
     const Status posted =
         catch_no_memory([&] { return post(handlers, *admission, *request, messages); });
-    return posted.is_ok() ? finish(context, grpc::Status::OK)
-                          : refuse(context, observation, posted);
+    return posted.is_ok() ? context.finish(grpc::Status::OK) : refuse(context, observation, posted);
   }
   return infer_unary(handlers, context, *admission, *request,
                      [messages, model = admission->model,
@@ -164,19 +156,17 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
                      });
 }
 
-grpc::ServerUnaryReactor* take_reply(const Handlers& handlers, grpc::CallbackServerContext& context,
-                                     const v1::TakeReplyRequest& request,
-                                     v1::InferResponse& response) {
+void take_reply(const Handlers& handlers, CallContext& context, const v1::TakeReplyRequest& request,
+                v1::InferResponse& response) {
   auto caller = handlers.caller_of(context, terms::Role::kInference);
   const Status opened = caller.is_ok() ? wire::inflate(request) : caller.status();
-  if (!opened.is_ok()) return finish(context, wire::to_grpc(opened));
+  if (!opened.is_ok()) return context.finish(wire::to_grpc(opened));
   auto* call = new TakeCall(context, std::move(caller->session), request.request(), response);
   if (request.waits()) {
     call->wait(request.wait_ns());
   } else {
     call->end();
   }
-  return call;
 }
 
 }  // namespace sluice::rpc::server

@@ -40,11 +40,11 @@ inline constexpr int kMostUnsentPieces = 32;
 ///        +--the client has sent all--> no request is left --> finished (OK)
 ///        +--the call broke, or what came is against the rules--> all cancelled --> finished
 ///
-/// Reactions of gRPC keep the object alive, and so does every request that is counted in
+/// Reactions keep the object alive, and so does every request that is counted in
 /// `num_unanswered_`. The thread that counts the last one down decides under the same lock whether
 /// the call is finished, and touches nothing of the object afterwards.
 ///
-/// Lock order: `mutex_`, then gRPC's own in StartRead. `flights_` and the service are called
+/// Lock order: `mutex_`, then that of the call's queue. `flights_` and the service are called
 /// without `mutex_`, because they answer requests on the calling thread.
 ///
 /// `Protocol` has the messages, Request and Response, and what depends on them:
@@ -67,22 +67,22 @@ inline constexpr int kMostUnsentPieces = 32;
 ///                                                 false: the piece waits for the end
 ///     void write_end(const dispatch::ModelRef&, Work&, Response&)
 template <typename Protocol>
-class StreamCall final
-    : public grpc::ServerBidiReactor<typename Protocol::Request, typename Protocol::Response> {
+class StreamCall final : public Reactor {
  public:
-  StreamCall(Handlers& handlers, const grpc::CallbackServerContext& context)
-      : service_(handlers.service()),
+  StreamCall(Handlers& handlers, CallContext& context)
+      : Reactor(context),
+        service_(handlers.service()),
         texts_(handlers.texts()),
         max_held_(service_.options().stream_requests),
         max_held_bytes_(service_.options().stream_answer_bytes),
         max_answer_bytes_(handlers.max_answer_bytes()) {
-    traceparent_ = metadata_of(context, "traceparent");
-    tracestate_ = metadata_of(context, "tracestate");
-    request_id_ = metadata_of(context, "x-request-id");
+    traceparent_ = context.metadata("traceparent");
+    tracestate_ = context.metadata("tracestate");
+    request_id_ = context.metadata("x-request-id");
     auto caller = handlers.caller_of(context, terms::Role::kInference);
     if (!caller.is_ok()) {
       is_finished_ = true;  // a cancel comes to a finished call, too
-      this->Finish(wire::to_grpc(caller.status()));
+      finish(wire::to_grpc(caller.status()));
       return;
     }
     caller_ = std::move(*caller);
@@ -90,7 +90,7 @@ class StreamCall final
     read_next();
   }
 
-  void OnReadDone(bool is_ok) override {
+  void on_read_done(bool is_ok) override {
     if (is_ok) {
       take(std::exchange(message_, nullptr));
       return;
@@ -100,7 +100,7 @@ class StreamCall final
     go_on(lock);
   }
 
-  void OnWriteDone(bool is_ok) override {
+  void on_write_done(bool is_ok) override {
     Message parked;
     std::shared_ptr<completions::StartedText> resumed;
     {
@@ -122,8 +122,10 @@ class StreamCall final
     go_on(lock);
   }
 
-  void OnCancel() override { end(make_error(Code::kCancelled, "the client ended it, or is gone")); }
-  void OnDone() override { delete this; }
+  void on_cancel() override {
+    end(make_error(Code::kCancelled, "the client ended it, or is gone"));
+  }
+  void on_done() override { delete this; }
 
  private:
   using Request = typename Protocol::Request;
@@ -165,7 +167,7 @@ class StreamCall final
   void read_next() {
     message_ = std::make_shared<Request>();
     const std::lock_guard lock(mutex_);  // a finished call reads no more messages
-    if (verdict_.is_ok()) this->StartRead(message_.get());
+    if (verdict_.is_ok()) start_read(*message_);
   }
 
   // ---- what came
@@ -407,12 +409,12 @@ class StreamCall final
       is_writing_ = true;
       const auto* answer = writing_.message.get();
       lock.unlock();
-      this->StartWrite(answer);
+      start_write(*answer);
     } else if (num_unanswered_ == 0 && (is_over || has_read_all_)) {
       is_finished_ = true;
       const grpc::Status status = wire::to_grpc(verdict_);
       lock.unlock();
-      this->Finish(status);
+      finish(status);
     }
   }
 

@@ -78,9 +78,8 @@ struct SluiceMessages {
 
 }  // namespace
 
-grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(
-    Handlers& handlers, const grpc::CallbackServerContext& context) {
-  return new StreamCall<SluiceMessages>(handlers, context);
+void infer_stream(Handlers& handlers, CallContext& context) {
+  new StreamCall<SluiceMessages>(handlers, context);
 }
 
 }  // namespace sluice::rpc::server

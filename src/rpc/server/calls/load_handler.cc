@@ -20,30 +20,34 @@ constexpr std::int64_t kBytesInTime = 1 << 20;
 ///        +--options: upload--> receiving --the client has sent all--> loading
 ///                                 |
 ///                                 +--the client sends too little for a while--> done
-class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
+class LoadCall final : public Reactor {
  public:
-  LoadCall(Handlers& handlers, const grpc::CallbackServerContext& context,
-           v1::LoadModelResponse& response)
-      : handlers_(handlers), response_(response) {
+  LoadCall(Handlers& handlers, CallContext& context, v1::LoadModelResponse& response)
+      : Reactor(context), handlers_(handlers), response_(response) {
     auto caller = handlers_.caller_of(context, terms::Role::kControl);
     if (!caller.is_ok()) {
       finish(caller.status());
       return;
     }
     caller_ = std::move(*caller);
-    StartRead(&message_);
+    start_read(message_);
   }
 
-  void OnReadDone(bool is_ok) override {
+  void on_read_done(bool is_ok) override {
     const Status status = is_ok ? take() : begin();
     if (!status.is_ok()) {
       finish(status);
     } else if (is_ok) {
-      StartRead(&message_);
+      start_read(message_);
     }
   }
-  void OnCancel() override { is_cancelled_.store(true); }
-  void OnDone() override { delete this; }
+  void on_time() override {
+    if (!idle_) return;  // all has come
+    if (idle_->left_ns() > 0) return start_timer(idle_->left_ns());
+    finish(terms::runtime_error(RuntimeCode::kTimeout, "the upload is too slow; send it again"));
+  }
+  void on_cancel() override { is_cancelled_.store(true); }
+  void on_done() override { delete this; }
 
   ~LoadCall() override { handlers_.release_upload(reserved_bytes_); }
   LoadCall(const LoadCall&) = delete;
@@ -67,10 +71,8 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     if (settings.upload_bytes > 0) {
       upload_ = SLUICE_TRY(
           service::Upload::create(settings.upload_bytes, caller_.session->memory().packages));
-      idle_ = std::make_unique<IdleLimit>(handlers_.service().options().upload_idle_ns, [this] {
-        finish(
-            terms::runtime_error(RuntimeCode::kTimeout, "the upload is too slow; send it again"));
-      });
+      idle_.emplace(handlers_.service().options().upload_idle_ns);
+      start_timer(idle_->left_ns());
     }
     only_estimates_ = settings.only_estimates;
     source_ = {std::move(settings.path), std::move(settings.file_version)};
@@ -99,16 +101,16 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
 
   /// The client has sent all.
   Status begin() {
-    if (idle_ != nullptr) idle_->stop();
+    idle_ = std::nullopt;
     if (is_finished_) return ok_status();
     if (is_cancelled_) return make_error(Code::kCancelled, "the client is gone");
     if (!options_) return terms::runtime_error(RuntimeCode::kInvalid, "no options came");
     return handlers_.threads().run([this] { finish(catch_no_memory([this] { return load(); })); });
   }
 
-  /// The first time; afterwards only OnDone may touch this object.
+  /// The first time; afterwards only on_done may touch this object.
   void finish(const Status& status) {
-    if (!is_finished_.exchange(true)) Finish(wire::to_grpc(status));
+    if (!is_finished_.exchange(true)) Reactor::finish(wire::to_grpc(status));
   }
 
   Status load() {
@@ -144,15 +146,13 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   std::int64_t reserved_bytes_ = 0;
   std::int64_t fresh_bytes_ = 0;  ///< since the time began anew
   std::unique_ptr<service::Upload> upload_;
-  std::unique_ptr<IdleLimit> idle_;  ///< last: it calls `finish`
+  std::optional<IdleLimit> idle_;  ///< of an upload until it has come
 };
 
 }  // namespace
 
-grpc::ServerReadReactor<v1::LoadModelRequest>* load_model(
-    Handlers& handlers, const grpc::CallbackServerContext& context,
-    v1::LoadModelResponse& response) {
-  return new LoadCall(handlers, context, response);
+void load_model(Handlers& handlers, CallContext& context, v1::LoadModelResponse& response) {
+  new LoadCall(handlers, context, response);
 }
 
 }  // namespace sluice::rpc::server

@@ -6,30 +6,30 @@ namespace sluice::rpc::server {
 namespace {
 
 /// Sends a profile in parts. Parts that are unsent when the client disconnects are lost.
-class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileResponse> {
+class StopProfileCall final : public Reactor {
  public:
-  StopProfileCall(Handlers& handlers, const grpc::CallbackServerContext& context,
-                  const v1::StopProfileRequest& request) {
+  StopProfileCall(Handlers& handlers, CallContext& context, const v1::StopProfileRequest& request)
+      : Reactor(context) {
     auto taken = stop(handlers, context, request);
     if (!taken.is_ok()) {
-      Finish(wire::to_grpc(taken.status()));
+      finish(wire::to_grpc(taken.status()));
       return;
     }
     parts_.emplace(std::move(*taken));
     send();
   }
 
-  void OnWriteDone(bool is_ok) override {
+  void on_write_done(bool is_ok) override {
     if (is_ok) {
       send();
     } else {
-      Finish(wire::to_grpc(make_error(Code::kCancelled, "the client is gone")));
+      finish(wire::to_grpc(make_error(Code::kCancelled, "the client is gone")));
     }
   }
-  void OnDone() override { delete this; }
+  void on_done() override { delete this; }
 
  private:
-  static Result<terms::Profile> stop(Handlers& handlers, const grpc::CallbackServerContext& context,
+  static Result<terms::Profile> stop(Handlers& handlers, CallContext& context,
                                      const v1::StopProfileRequest& request) {
     const auto caller = SLUICE_TRY(handlers.caller_of(context, terms::Role::kMonitor));
     SLUICE_TRY(wire::inflate(request));
@@ -39,9 +39,9 @@ class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileRes
   void send() {
     part_.Clear();
     if (parts_->next(part_)) {
-      StartWrite(&part_);
+      start_write(part_);
     } else {
-      Finish(grpc::Status::OK);
+      finish(grpc::Status::OK);
     }
   }
 
@@ -51,10 +51,8 @@ class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileRes
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::StopProfileResponse>* stop_profile(
-    Handlers& handlers, const grpc::CallbackServerContext& context,
-    const v1::StopProfileRequest& request) {
-  return new StopProfileCall(handlers, context, request);
+void stop_profile(Handlers& handlers, CallContext& context, const v1::StopProfileRequest& request) {
+  new StopProfileCall(handlers, context, request);
 }
 
 }  // namespace sluice::rpc::server

@@ -8,11 +8,10 @@ namespace {
 
 /// Lives for as long as the client holds its lease. The session's listener and the call end in any
 /// order, so both hold `ending_`.
-class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionResponse> {
+class SessionCall final : public Reactor {
  public:
-  SessionCall(Handlers& handlers, const grpc::CallbackServerContext& context,
-              const v1::OpenSessionRequest& request)
-      : handlers_(handlers), ending_(std::make_shared<Ending>()) {
+  SessionCall(Handlers& handlers, CallContext& context, const v1::OpenSessionRequest& request)
+      : Reactor(context), handlers_(handlers), ending_(std::make_shared<Ending>()) {
     ending_->call = this;
     auto session = open(context, request);
     if (!session.is_ok()) {
@@ -22,19 +21,19 @@ class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionRespons
     session_ = std::move(*session);
     response_.set_session(static_cast<std::uint64_t>(session_->id()));
     response_.set_token(session_->token());
-    StartWrite(&response_);
+    start_write(response_);
     const bool is_open =
         session_->on_close([ending = ending_](const Status& reason) { ending->finish(reason); });
     if (!is_open) ending_->finish(make_error(Code::kAborted, "the session was closed"));
   }
 
-  void OnWriteDone(bool is_ok) override {
+  void on_write_done(bool is_ok) override {
     if (!is_ok) ending_->finish(make_error(Code::kCancelled, "the client is gone"));
   }
-  void OnCancel() override {
+  void on_cancel() override {
     ending_->finish(make_error(Code::kCancelled, "the client ended it, or is gone"));
   }
-  void OnDone() override {
+  void on_done() override {
     if (session_ != nullptr) {
       session_->on_close(nullptr);
       handlers_.threads().run_always([&service = handlers_.service(), id = session_->id()] {
@@ -53,11 +52,11 @@ class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionRespons
     void finish(const Status& status) {
       const std::lock_guard lock(mutex);
       if (call == nullptr) return;
-      std::exchange(call, nullptr)->Finish(wire::to_grpc(status));
+      std::exchange(call, nullptr)->Reactor::finish(wire::to_grpc(status));
     }
   };
 
-  Result<std::shared_ptr<service::ClientSession>> open(const grpc::CallbackServerContext& context,
+  Result<std::shared_ptr<service::ClientSession>> open(CallContext& context,
                                                        const v1::OpenSessionRequest& request) {
     const auto caller = SLUICE_TRY(handlers_.caller_of(context, terms::Role::kAny));
     SLUICE_TRY(wire::inflate(request));
@@ -72,10 +71,8 @@ class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionRespons
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::OpenSessionResponse>* open_session(
-    Handlers& handlers, const grpc::CallbackServerContext& context,
-    const v1::OpenSessionRequest& request) {
-  return new SessionCall(handlers, context, request);
+void open_session(Handlers& handlers, CallContext& context, const v1::OpenSessionRequest& request) {
+  new SessionCall(handlers, context, request);
 }
 
 }  // namespace sluice::rpc::server

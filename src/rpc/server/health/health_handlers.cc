@@ -1,8 +1,5 @@
 #include "rpc/server/health/health_handlers.h"
 
-#include <grpcpp/alarm.h>
-
-#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -33,56 +30,54 @@ ServingStatus status_of(const service::Service& service, const service::Caller* 
   return service.is_ready() ? Response::SERVING : Response::NOT_SERVING;
 }
 
-/// Looks again and again: nothing in the daemon reports every change of a model's state. The call
-/// ends when its client or the server ends it, at the next look.
-class WatchCall final : public grpc::ServerWriteReactor<Response> {
+/// Looks again and again: nothing in the daemon reports every change of a model's state.
+class WatchCall final : public Reactor {
  public:
-  WatchCall(StreamCounts::Pass pass, service::Service& service,
+  WatchCall(CallContext& context, StreamCounts::Pass pass, service::Service& service,
             std::optional<service::Caller> caller, std::string name)
-      : pass_(std::move(pass)),
+      : Reactor(context),
+        pass_(std::move(pass)),
         service_(service),
         caller_(std::move(caller)),
-        name_(std::move(name)) {}
+        name_(std::move(name)) {
+    on_time();
+  }
 
-  void look() {
-    if (is_cancelled_) return Finish(grpc::Status::CANCELLED);
+  void on_time() override {
     const ServingStatus now = status_of(service_, caller_ ? &*caller_ : nullptr, name_);
-    if (now == response_.status()) return wait();
+    if (now == response_.status()) return start_timer(wire::kLookNs);
     response_.set_status(now);
-    StartWrite(&response_);
+    start_write(response_);
   }
-
-  void OnWriteDone(bool is_ok) override {
-    if (!is_ok) return Finish(grpc::Status::CANCELLED);
-    wait();
+  void on_write_done(bool is_ok) override {
+    if (is_ok) start_timer(wire::kLookNs);
   }
-  void OnCancel() override { is_cancelled_ = true; }
-  void OnDone() override { delete this; }
+  void on_cancel() override { finish(grpc::Status::CANCELLED); }
+  void on_done() override { delete this; }
 
  private:
-  void wait() {
-    alarm_.Set(wire::after(wire::kLookNs), [this](bool /*is_due*/) { look(); });
-  }
-
   const StreamCounts::Pass pass_;
   service::Service& service_;
   const std::optional<service::Caller> caller_;  ///< none: the daemon is watched
   const std::string name_;
-  std::atomic<bool> is_cancelled_ = false;
   Response response_;  ///< UNKNOWN before the first look
-  grpc::Alarm alarm_;
 };
 
 }  // namespace
 
-grpc::ServerUnaryReactor* HealthHandlers::Check(Context* context, const Request* request,
-                                                Response* response) {
+void HealthHandlers::add_to(Methods& methods) {
+  ServiceMethods<HealthHandlers>(methods, "grpc.health.v1.Health", *this)
+      .add("Check", &HealthHandlers::Check)
+      .add("Watch", &HealthHandlers::Watch);
+}
+
+void HealthHandlers::Check(Context* context, const Request* request, Response* response) {
   const service::Service& service = handlers_.service();
   const Status inflated = wire::inflate(*request, Handlers::kMaxProbeBytes);
-  if (!inflated.is_ok()) return finish(*context, wire::to_grpc(inflated));
+  if (!inflated.is_ok()) return context->finish(wire::to_grpc(inflated));
   if (request->service().empty()) {
     response->set_status(status_of(service, nullptr, ""));
-    return finish(*context, grpc::Status::OK);
+    return context->finish(grpc::Status::OK);
   }
   return handlers_.now(
       context, request, terms::Role::kAny, [&](const service::Caller& caller) -> Status {
@@ -95,27 +90,24 @@ grpc::ServerUnaryReactor* HealthHandlers::Check(Context* context, const Request*
       });
 }
 
-grpc::ServerWriteReactor<Response>* HealthHandlers::Watch(Context* context,
-                                                          const Request* request) {
+void HealthHandlers::Watch(Context* context, const Request* request) {
   const Status inflated = wire::inflate(*request, Handlers::kMaxProbeBytes);
-  if (!inflated.is_ok()) return new RefusedStream<Response>(wire::to_grpc(inflated));
+  if (!inflated.is_ok()) return context->finish(wire::to_grpc(inflated));
   std::optional<service::Caller> caller;
   if (!request->service().empty()) {
     auto known = handlers_.caller_of(*context, terms::Role::kAny);
-    if (!known.is_ok()) return new RefusedStream<Response>(wire::to_grpc(known.status()));
+    if (!known.is_ok()) return context->finish(wire::to_grpc(known.status()));
     caller = std::move(*known);
   }
-  auto pass = watches_.enter(
-      context->peer(), caller.has_value() ? kMaxWatchesOfModels : StreamCounts::kMaxOfConnection);
+  auto pass =
+      watches_.enter(context->connection(),
+                     caller.has_value() ? kMaxWatchesOfModels : StreamCounts::kMaxOfConnection);
   if (pass == nullptr) {
-    return new RefusedStream<Response>(
-        {grpc::StatusCode::RESOURCE_EXHAUSTED,
-         "too many calls watch already, in all or over this connection"});
+    return context->finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                            "too many calls watch already, in all or over this connection"});
   }
-  auto* call =
-      new WatchCall(std::move(pass), handlers_.service(), std::move(caller), request->service());
-  call->look();
-  return call;
+  new WatchCall(*context, std::move(pass), handlers_.service(), std::move(caller),
+                request->service());
 }
 
 }  // namespace sluice::rpc::server

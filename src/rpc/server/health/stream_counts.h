@@ -1,24 +1,13 @@
-// Streams without an end: how many are open, in all and over one connection, and those that end at
-// once.
+// Streams without an end: how many are open, in all and over one connection.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 
 namespace sluice::rpc::server {
-
-/// A call that ends at once.
-template <typename Message>
-class RefusedStream final : public grpc::ServerWriteReactor<Message> {
- public:
-  explicit RefusedStream(const grpc::Status& status) { this->Finish(status); }
-  void OnDone() override { delete this; }
-};
 
 /// Counts streams that cost their client nothing and that the daemon serves without a token: no
 /// client may take them all. Safe across threads.
@@ -30,8 +19,8 @@ class StreamCounts {
   /// Counts as long as somebody holds it, also beyond the life of the counts.
   using Pass = std::shared_ptr<const void>;
 
-  /// `connection`: gRPC's name of it. Null if there are too many.
-  Pass enter(const std::string& connection, std::size_t max_of_connection = kMaxOfConnection) {
+  /// `connection`: as CallContext's. Null if there are too many.
+  Pass enter(std::uint64_t connection, std::size_t max_of_connection = kMaxOfConnection) {
     if (!state_->enter(connection, max_of_connection)) return nullptr;
     return {state_.get(),
             [state = state_, connection](const void* /*counted*/) { state->leave(connection); }};
@@ -39,7 +28,7 @@ class StreamCounts {
 
  private:
   struct State {
-    bool enter(const std::string& connection, std::size_t max_of_connection) {
+    bool enter(std::uint64_t connection, std::size_t max_of_connection) {
       const std::lock_guard lock(mutex);
       const auto found = of_connection.find(connection);
       const std::size_t num_before = found == of_connection.end() ? 0 : found->second;
@@ -48,7 +37,7 @@ class StreamCounts {
       ++num_open;
       return true;
     }
-    void leave(const std::string& connection) {
+    void leave(std::uint64_t connection) {
       const std::lock_guard lock(mutex);
       --num_open;
       const auto found = of_connection.find(connection);
@@ -57,7 +46,7 @@ class StreamCounts {
 
     std::mutex mutex;
     std::size_t num_open = 0;
-    std::map<std::string, std::size_t> of_connection;
+    std::map<std::uint64_t, std::size_t> of_connection;
   };
 
   std::shared_ptr<State> state_ = std::make_shared<State>();

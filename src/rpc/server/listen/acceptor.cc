@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "base/process/start_thread.h"
-#include "rpc/server/listen/late_numbers.h"
 #include "service/clients/refusals.h"
 
 namespace sluice::rpc::server {
@@ -67,7 +66,7 @@ void Acceptor::accept_one(int listen_fd) {
     }
     return;
   }
-  on_accept_(move_to_late_number(fd));
+  on_accept_(fd);
 }
 
 void Acceptor::refuse_one(int listen_fd, const std::string& why) {

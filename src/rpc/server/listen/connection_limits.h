@@ -10,7 +10,7 @@
 
 namespace sluice::rpc::server {
 
-/// gRPC closes connections without telling, so closed ones are found when a limit is reached: a
+/// Connections close without telling, so closed ones are found when a limit is reached: a
 /// descriptor that is closed, or is another socket by now, counts no longer. Safe across threads.
 class ConnectionLimits {
  public:

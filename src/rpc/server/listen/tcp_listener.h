@@ -16,8 +16,7 @@ namespace sluice::rpc::server {
 /// The port that a bound TCP socket has.
 int port_of(int fd);
 
-/// gRPC's own listener stops accepting for good once the process has run out of descriptors
-/// (gRPC 1.51), so the daemon accepts itself. Listens until it is destroyed.
+/// Listens until it is destroyed.
 class TcpListener {
  public:
   /// Takes a connected, non-blocking file descriptor. `host` is the peer's address without a port.

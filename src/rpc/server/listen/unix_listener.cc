@@ -25,7 +25,7 @@ namespace {
 constexpr int kUnixBacklog = 128;
 
 /// Clients cannot send descriptors to the connections of this socket, which inherit the setting. An
-/// older kernel lets them send; gRPC reads without room for descriptors, and so the kernel closes
+/// older kernel lets them send; loops read without room for descriptors, and so the kernel closes
 /// them then.
 void refuse_descriptors(int fd) {
   const int off = 0;

@@ -1,9 +1,6 @@
 #include "rpc/server/load_report/load_handlers.h"
 
-#include <grpcpp/alarm.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -23,67 +20,66 @@ constexpr std::int64_t kLeastSeconds = 1;
 constexpr std::int64_t kMostSeconds = 3600;
 constexpr std::int64_t kDefaultSeconds = 30;
 
-/// Ends when its client or the server ends it, at the next look: no alarm is longer than that, as a
-/// server waits for its calls.
-class ReportCall final : public grpc::ServerWriteReactor<Report> {
+/// Its clock may be one that stands still, so it looks there now and then.
+class ReportCall final : public Reactor {
  public:
-  ReportCall(StreamCounts::Pass pass, const service::Service& service, const Clock& clock,
-             std::int64_t interval_ns)
-      : pass_(std::move(pass)), service_(service), clock_(clock), interval_ns_(interval_ns) {}
-
-  void tell() {
-    next_ns_ = clock_.now_ns() + interval_ns_;
-    report_ = to_proto(service_.load_report());
-    StartWrite(&report_);
+  ReportCall(CallContext& context, StreamCounts::Pass pass, const service::Service& service,
+             const Clock& clock, std::int64_t interval_ns)
+      : Reactor(context),
+        pass_(std::move(pass)),
+        service_(service),
+        clock_(clock),
+        interval_ns_(interval_ns) {
+    tell();
   }
 
-  void OnWriteDone(bool is_ok) override {
-    if (!is_ok) return Finish(grpc::Status::CANCELLED);
-    wait();
+  void on_write_done(bool is_ok) override {
+    if (is_ok) wait();
   }
-  void OnCancel() override { is_cancelled_ = true; }
-  void OnDone() override { delete this; }
-
- private:
-  void wait() {
-    const std::int64_t left_ns = std::max<std::int64_t>(next_ns_ - clock_.now_ns(), 0);
-    alarm_.Set(wire::after(std::min(left_ns, wire::kLookNs)), [this](bool /*is_due*/) { look(); });
-  }
-  void look() {
-    if (is_cancelled_) return Finish(grpc::Status::CANCELLED);
+  void on_time() override {
     if (clock_.now_ns() >= next_ns_) return tell();
     wait();
+  }
+  void on_cancel() override { finish(grpc::Status::CANCELLED); }
+  void on_done() override { delete this; }
+
+ private:
+  void tell() {
+    next_ns_ = clock_.now_ns() + interval_ns_;
+    start_write(to_proto(service_.load_report()));
+  }
+  void wait() {
+    const std::int64_t left_ns = std::max<std::int64_t>(next_ns_ - clock_.now_ns(), 0);
+    start_timer(std::min(left_ns, wire::kLookNs));
   }
 
   const StreamCounts::Pass pass_;
   const service::Service& service_;
   const Clock& clock_;
   const std::int64_t interval_ns_;
-  std::atomic<bool> is_cancelled_ = false;
   std::int64_t next_ns_ = 0;  ///< on the clock
-  Report report_;
-  grpc::Alarm alarm_;
 };
 
 }  // namespace
 
-grpc::ServerWriteReactor<Report>* LoadHandlers::StreamCoreMetrics(
-    grpc::CallbackServerContext* context,
-    const xds::service::orca::v3::OrcaLoadReportRequest* request) {
+void LoadHandlers::add_to(Methods& methods) {
+  ServiceMethods<LoadHandlers>(methods, "xds.service.orca.v3.OpenRcaService", *this)
+      .add("StreamCoreMetrics", &LoadHandlers::StreamCoreMetrics);
+}
+
+void LoadHandlers::StreamCoreMetrics(CallContext* context,
+                                     const xds::service::orca::v3::OrcaLoadReportRequest* request) {
   const Status inflated = wire::inflate(*request, Handlers::kMaxProbeBytes);
-  if (!inflated.is_ok()) return new RefusedStream<Report>(wire::to_grpc(inflated));
-  auto pass = streams_.enter(context->peer());
+  if (!inflated.is_ok()) return context->finish(wire::to_grpc(inflated));
+  auto pass = streams_.enter(context->connection());
   if (pass == nullptr) {
-    return new RefusedStream<Report>(
-        {grpc::StatusCode::RESOURCE_EXHAUSTED,
-         "too many streams of reports, in all or over this connection"});
+    return context->finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                            "too many streams of reports, in all or over this connection"});
   }
   const std::int64_t wanted =
       request->has_report_interval() ? request->report_interval().seconds() : kDefaultSeconds;
-  auto* call = new ReportCall(std::move(pass), service_, clock_,
-                              std::clamp(wanted, kLeastSeconds, kMostSeconds) * kNsPerSecond);
-  call->tell();
-  return call;
+  new ReportCall(*context, std::move(pass), service_, clock_,
+                 std::clamp(wanted, kLeastSeconds, kMostSeconds) * kNsPerSecond);
 }
 
 }  // namespace sluice::rpc::server

@@ -10,8 +10,8 @@ xds::data::orca::v3::OrcaLoadReport to_proto(const service::LoadReport& report) 
   return to;
 }
 
-void add_load_trailer(const service::LoadReport& report, grpc::ServerContextBase& context) {
-  context.AddTrailingMetadata("endpoint-load-metrics-bin", to_proto(report).SerializeAsString());
+void add_load_trailer(const service::LoadReport& report, CallContext& context) {
+  context.add_trailing_metadata("endpoint-load-metrics-bin", to_proto(report).SerializeAsString());
 }
 
 }  // namespace sluice::rpc::server

@@ -114,9 +114,8 @@ class OpenMessages {
 
 }  // namespace
 
-grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>*
-infer_stream_open(Handlers& handlers, const grpc::CallbackServerContext& context) {
-  return new StreamCall<OpenMessages>(handlers, context);
+void infer_stream_open(Handlers& handlers, CallContext& context) {
+  new StreamCall<OpenMessages>(handlers, context);
 }
 
 }  // namespace sluice::rpc::server

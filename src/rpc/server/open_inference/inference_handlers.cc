@@ -42,29 +42,44 @@ Result<bool> read_parameters(
 
 }  // namespace
 
-InferenceHandlers::InferenceHandlers(Handlers& handlers, repository::Repository& repository)
-    : handlers_(handlers), repository_(repository) {
-  // As for Infer of sluice.v1: the holder keeps the tensors of a request in place until its reply.
-  SetMessageAllocatorFor_ModelInfer(&infer_allocator_);
+void InferenceHandlers::add_to(Methods& methods) {
+  ServiceMethods<InferenceHandlers>(methods, "inference.GRPCInferenceService", *this)
+      .add("ServerLive", &InferenceHandlers::ServerLive)
+      .add("ServerReady", &InferenceHandlers::ServerReady)
+      .add("ModelReady", &InferenceHandlers::ModelReady)
+      .add("ServerMetadata", &InferenceHandlers::ServerMetadata)
+      .add("ModelMetadata", &InferenceHandlers::ModelMetadata)
+      .add("ModelInfer", &InferenceHandlers::ModelInfer)
+      .add("ModelStreamInfer", &InferenceHandlers::ModelStreamInfer)
+      .add("ModelConfig", &InferenceHandlers::ModelConfig)
+      .add("ModelStatistics", &InferenceHandlers::ModelStatistics)
+      .add("RepositoryIndex", &InferenceHandlers::RepositoryIndex)
+      .add("RepositoryModelLoad", &InferenceHandlers::RepositoryModelLoad)
+      .add("RepositoryModelUnload", &InferenceHandlers::RepositoryModelUnload)
+      .add("SystemSharedMemoryStatus", &InferenceHandlers::SystemSharedMemoryStatus)
+      .add("SystemSharedMemoryRegister", &InferenceHandlers::SystemSharedMemoryRegister)
+      .add("SystemSharedMemoryUnregister", &InferenceHandlers::SystemSharedMemoryUnregister)
+      .add("CudaSharedMemoryStatus", &InferenceHandlers::CudaSharedMemoryStatus)
+      .add("CudaSharedMemoryRegister", &InferenceHandlers::CudaSharedMemoryRegister)
+      .add("CudaSharedMemoryUnregister", &InferenceHandlers::CudaSharedMemoryUnregister)
+      .add("LogSettings", &InferenceHandlers::LogSettings)
+      .add("TraceSetting", &InferenceHandlers::TraceSetting);
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ServerLive(Context* context,
-                                                        const inference::ServerLiveRequest* request,
-                                                        inference::ServerLiveResponse* response) {
+void InferenceHandlers::ServerLive(Context* context, const inference::ServerLiveRequest* request,
+                                   inference::ServerLiveResponse* response) {
   // A daemon that answers is alive. Readiness is the stricter question.
   return Handlers::for_anybody(context, request, [&] { response->set_live(true); });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ServerReady(
-    Context* context, const inference::ServerReadyRequest* request,
-    inference::ServerReadyResponse* response) {
+void InferenceHandlers::ServerReady(Context* context, const inference::ServerReadyRequest* request,
+                                    inference::ServerReadyResponse* response) {
   return Handlers::for_anybody(context, request,
                                [&] { response->set_ready(service().is_ready()); });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ModelReady(Context* context,
-                                                        const inference::ModelReadyRequest* request,
-                                                        inference::ModelReadyResponse* response) {
+void InferenceHandlers::ModelReady(Context* context, const inference::ModelReadyRequest* request,
+                                   inference::ModelReadyResponse* response) {
   return handlers_.now(context, request, Role::kAny, [&](const service::Caller& caller) {
     response->set_ready(
         open_inference::is_ready(service(), caller, request->name(), request->version()));
@@ -72,9 +87,9 @@ InferenceHandlers::Unary* InferenceHandlers::ModelReady(Context* context,
   });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ServerMetadata(
-    Context* context, const inference::ServerMetadataRequest* request,
-    inference::ServerMetadataResponse* response) {
+void InferenceHandlers::ServerMetadata(Context* context,
+                                       const inference::ServerMetadataRequest* request,
+                                       inference::ServerMetadataResponse* response) {
   return handlers_.now(context, request, Role::kAny, [&](const service::Caller& /*caller*/) {
     response->set_name(std::string(open_inference::kServerName));
     response->set_version(service().options().version);
@@ -85,9 +100,9 @@ InferenceHandlers::Unary* InferenceHandlers::ServerMetadata(
   });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ModelMetadata(
-    Context* context, const inference::ModelMetadataRequest* request,
-    inference::ModelMetadataResponse* response) {
+void InferenceHandlers::ModelMetadata(Context* context,
+                                      const inference::ModelMetadataRequest* request,
+                                      inference::ModelMetadataResponse* response) {
   return handlers_.now(
       context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
         const auto model = SLUICE_TRY(
@@ -98,9 +113,8 @@ InferenceHandlers::Unary* InferenceHandlers::ModelMetadata(
       });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ModelConfig(
-    Context* context, const inference::ModelConfigRequest* request,
-    inference::ModelConfigResponse* response) {
+void InferenceHandlers::ModelConfig(Context* context, const inference::ModelConfigRequest* request,
+                                    inference::ModelConfigResponse* response) {
   return handlers_.now(
       context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
         const auto model = SLUICE_TRY(
@@ -113,9 +127,9 @@ InferenceHandlers::Unary* InferenceHandlers::ModelConfig(
       });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ModelStatistics(
-    Context* context, const inference::ModelStatisticsRequest* request,
-    inference::ModelStatisticsResponse* response) {
+void InferenceHandlers::ModelStatistics(Context* context,
+                                        const inference::ModelStatisticsRequest* request,
+                                        inference::ModelStatisticsResponse* response) {
   return handlers_.now(
       context, request, Role::kMonitor, [&](const service::Caller& caller) -> Status {
         std::uint64_t model = 0;  // all
@@ -131,9 +145,9 @@ InferenceHandlers::Unary* InferenceHandlers::ModelStatistics(
       });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::RepositoryIndex(
-    Context* context, const inference::RepositoryIndexRequest* request,
-    inference::RepositoryIndexResponse* response) {
+void InferenceHandlers::RepositoryIndex(Context* context,
+                                        const inference::RepositoryIndexRequest* request,
+                                        inference::RepositoryIndexResponse* response) {
   return handlers_.now(context, request, Role::kAny,
                        [&](const service::Caller& /*caller*/) -> Status {
                          for (const auto& entry : SLUICE_TRY(repository_.index())) {
@@ -146,9 +160,9 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryIndex(
                        });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::RepositoryModelLoad(
-    Context* context, const inference::RepositoryModelLoadRequest* request,
-    inference::RepositoryModelLoadResponse* /*response*/) {
+void InferenceHandlers::RepositoryModelLoad(Context* context,
+                                            const inference::RepositoryModelLoadRequest* request,
+                                            inference::RepositoryModelLoadResponse* /*response*/) {
   return handlers_.later(context, request, Role::kControl,
                          [this, request](const service::Caller& caller) -> Status {
                            (void)SLUICE_TRY(read_parameters(true, request->parameters()));
@@ -156,7 +170,7 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelLoad(
                          });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::RepositoryModelUnload(
+void InferenceHandlers::RepositoryModelUnload(
     Context* context, const inference::RepositoryModelUnloadRequest* request,
     inference::RepositoryModelUnloadResponse* /*response*/) {
   return handlers_.later(
@@ -166,20 +180,17 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelUnload(
       });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ModelInfer(
-    Context* context, const inference::ModelInferRequest* /*request*/,
-    inference::ModelInferResponse* /*response*/) {
-  return infer(handlers_, *context,
-               messages_of<OpenInferMessages>(context->GetRpcAllocatorState()));
+void InferenceHandlers::ModelInfer(Context* context,
+                                   const std::shared_ptr<OpenInferMessages>& messages) {
+  infer(handlers_, *context, messages);
 }
 
-grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>*
-InferenceHandlers::ModelStreamInfer(Context* context) {
+void InferenceHandlers::ModelStreamInfer(Context* context) {
   return infer_stream_open(handlers_, *context);
 }
 
-grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
-                                const std::shared_ptr<OpenInferMessages>& messages) {
+void infer(Handlers& handlers, CallContext& context,
+           const std::shared_ptr<OpenInferMessages>& messages) {
   const auto observation = handlers.observe(context, {.door = "open-inference"});
   // All that may fail or allocate before the runtime has the request, so that one catch covers a
   // lack of memory.

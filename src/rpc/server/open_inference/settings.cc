@@ -65,9 +65,9 @@ void to_proto(const open_inference::LogSettings& from, inference::LogSettingsRes
 
 }  // namespace
 
-InferenceHandlers::Unary* InferenceHandlers::TraceSetting(
-    Context* context, const inference::TraceSettingRequest* request,
-    inference::TraceSettingResponse* response) {
+void InferenceHandlers::TraceSetting(Context* context,
+                                     const inference::TraceSettingRequest* request,
+                                     inference::TraceSettingResponse* response) {
   const auto answer = [&](const service::Caller& caller) -> Status {
     const std::string& model = request->model_name();
     if (!model.empty()) SLUICE_TRY(open_inference::find_handle(service(), caller, model, {}));
@@ -79,9 +79,8 @@ InferenceHandlers::Unary* InferenceHandlers::TraceSetting(
   return handlers_.now(context, request, Role::kMonitor, answer);
 }
 
-InferenceHandlers::Unary* InferenceHandlers::LogSettings(
-    Context* context, const inference::LogSettingsRequest* request,
-    inference::LogSettingsResponse* response) {
+void InferenceHandlers::LogSettings(Context* context, const inference::LogSettingsRequest* request,
+                                    inference::LogSettingsResponse* response) {
   const auto answer = [&](const service::Caller& caller) -> Status {
     const auto wanted = SLUICE_TRY(from_proto(*request));
     SLUICE_TRY(open_inference::change_log_settings(service(), caller, wanted));

@@ -6,7 +6,7 @@ namespace sluice::rpc::server {
 
 using terms::Role;
 
-InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryStatus(
+void InferenceHandlers::SystemSharedMemoryStatus(
     Context* context, const inference::SystemSharedMemoryStatusRequest* request,
     inference::SystemSharedMemoryStatusResponse* response) {
   return handlers_.now(
@@ -22,7 +22,7 @@ InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryStatus(
       });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryRegister(
+void InferenceHandlers::SystemSharedMemoryRegister(
     Context* context, const inference::SystemSharedMemoryRegisterRequest* request,
     inference::SystemSharedMemoryRegisterResponse* /*response*/) {
   return handlers_.now(context, request, Role::kInference, [&](const service::Caller& caller) {
@@ -31,7 +31,7 @@ InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryRegister(
   });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryUnregister(
+void InferenceHandlers::SystemSharedMemoryUnregister(
     Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
     inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
   return handlers_.now(context, request, Role::kInference, [&](const service::Caller& caller) {
@@ -40,7 +40,7 @@ InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryUnregister(
   });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::CudaSharedMemoryStatus(
+void InferenceHandlers::CudaSharedMemoryStatus(
     Context* context, const inference::CudaSharedMemoryStatusRequest* request,
     inference::CudaSharedMemoryStatusResponse* /*response*/) {
   return handlers_.now(context, request, Role::kInference, [&](const service::Caller& /*caller*/) {
@@ -48,7 +48,7 @@ InferenceHandlers::Unary* InferenceHandlers::CudaSharedMemoryStatus(
   });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::CudaSharedMemoryRegister(
+void InferenceHandlers::CudaSharedMemoryRegister(
     Context* context, const inference::CudaSharedMemoryRegisterRequest* request,
     inference::CudaSharedMemoryRegisterResponse* /*response*/) {
   return handlers_.now(context, request, Role::kInference, [&](const service::Caller& /*caller*/) {
@@ -56,7 +56,7 @@ InferenceHandlers::Unary* InferenceHandlers::CudaSharedMemoryRegister(
   });
 }
 
-InferenceHandlers::Unary* InferenceHandlers::CudaSharedMemoryUnregister(
+void InferenceHandlers::CudaSharedMemoryUnregister(
     Context* context, const inference::CudaSharedMemoryUnregisterRequest* request,
     inference::CudaSharedMemoryUnregisterResponse* /*response*/) {
   return handlers_.now(context, request, Role::kInference,

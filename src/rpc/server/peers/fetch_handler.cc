@@ -26,67 +26,68 @@ Status too_many() {
 /// the memory is its owner's quota.
 ///
 ///     head --> chunk --> ... --> chunk --> done
-class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+class FetchCall final : public Reactor {
  public:
-  FetchCall(grpc::CallbackServerContext& context, Result<Wanted> wanted,
-            std::atomic<int>& num_fetches, std::int64_t idle_limit_ns)
-      : turn_(num_fetches, kMaxFetches), idle_(idle_limit_ns, [&context] { context.TryCancel(); }) {
+  FetchCall(CallContext& context, Result<Wanted> wanted, std::atomic<int>& num_fetches,
+            std::int64_t idle_limit_ns)
+      : Reactor(context), turn_(num_fetches, kMaxFetches), idle_(idle_limit_ns) {
     if (wanted.is_ok() && !turn_.is_free()) wanted = too_many();
     if (!wanted.is_ok()) {
-      Finish(wire::to_grpc(wanted.status()));
+      finish(wire::to_grpc(wanted.status()));
       return;
     }
+    start_timer(idle_.left_ns());
     tensor_ = std::move(wanted->tensor);
     sent_ = static_cast<std::size_t>(wanted->offset_bytes);
-    message_ = wire::write_tensor_head({tensor_->view, wanted->offset_bytes});
-    StartWrite(&message_);
+    start_write(OutMessage(wire::write_tensor_head({tensor_->view, wanted->offset_bytes})));
   }
 
-  void OnWriteDone(bool is_ok) override {
+  void on_write_done(bool is_ok) override {
     idle_.restart();
     if (!is_ok) {
-      Finish(wire::to_grpc(make_error(Code::kCancelled, "the peer is gone")));
+      finish(wire::to_grpc(make_error(Code::kCancelled, "the peer is gone")));
       return;
     }
     const auto size = static_cast<std::size_t>(tensor_->view.size_bytes);
     const std::size_t bytes = std::min(wire::kTensorChunkBytes, size - sent_);
     if (bytes == 0) {
-      Finish(grpc::Status::OK);
+      finish(grpc::Status::OK);
       return;
     }
-    message_ = wire::write_tensor_chunk(tensor_, sent_, bytes);
+    start_write(OutMessage(wire::write_tensor_chunk(tensor_, sent_, bytes)));
     sent_ += bytes;
-    StartWrite(&message_);
   }
-  void OnDone() override { delete this; }
+  void on_time() override {
+    if (idle_.left_ns() > 0) return start_timer(idle_.left_ns());
+    context().cancel();
+  }
+  void on_done() override { delete this; }
 
  private:
   const dispatch::Turn turn_;
   sandbox::ExchangeTable::Lease tensor_;
   std::size_t sent_ = 0;  ///< bytes that the peer has, from this call or an earlier one
-  grpc::ByteBuffer message_;
   IdleLimit idle_;
 };
 
 }  // namespace
 
-FetchHandler::FetchHandler(service::Service& service, const PeerTable& peers,
-                           std::vector<service::AccessToken> tokens)
-    : service_(service), peers_(peers) {
+FetchHandler::FetchHandler(service::Service& service, std::vector<service::AccessToken> tokens)
+    : service_(service) {
   tokens_.set(std::move(tokens));
 }
 
-Result<Wanted> FetchHandler::find(const grpc::CallbackServerContext& context,
-                                  const grpc::ByteBuffer& request) const {
-  terms::Peer peer = peers_.find(context.peer());
-  auto token = tokens_.find(service::bearer_secret(metadata_of(context, "authorization")));
+void FetchHandler::add_to(Methods& methods) {
+  ServiceMethods<FetchHandler>(methods, "sluice.v1.Exchange", *this)
+      .add("FetchTensor", &FetchHandler::FetchTensor);
+}
+
+Result<Wanted> FetchHandler::find(const CallContext& context,
+                                  const v1::FetchTensorRequest& wanted) const {
+  terms::Peer peer = context.peer();
+  auto token = tokens_.find(service::bearer_secret(context.metadata("authorization")));
   if (token) peer.token = std::move(token->name);
-  SLUICE_TRY(service_.authorize(peer, terms::Role::kFetch));  // before anything of it is read
-  grpc::ByteBuffer bytes = request;
-  v1::FetchTensorRequest wanted;
-  if (!wire::read_message(&bytes, wanted).ok()) {
-    return terms::runtime_error(RuntimeCode::kInvalid, "the request is no FetchTensorRequest");
-  }
+  SLUICE_TRY(service_.authorize(peer, terms::Role::kFetch));  // before anything of it is inflated
   SLUICE_TRY(wire::inflate(wanted));
   auto tensor =
       SLUICE_TRY(service_.get_offered(peer, terms::TensorIndex{wanted.exchange()}, wanted.key()));
@@ -97,10 +98,9 @@ Result<Wanted> FetchHandler::find(const grpc::CallbackServerContext& context,
   return Wanted{std::move(tensor), wanted.offset()};
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchHandler::FetchTensor(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return new FetchCall(*context, find(*context, *request), num_fetches_,
-                       service_.options().upload_idle_ns);
+void FetchHandler::FetchTensor(CallContext* context, const v1::FetchTensorRequest* request) {
+  new FetchCall(*context, find(*context, *request), num_fetches_,
+                service_.options().upload_idle_ns);
 }
 
 }  // namespace sluice::rpc::server

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <vector>
 
-#include "proto/sluice/v1/runtime.grpc.pb.h"
-#include "rpc/server/listen/peer_table.h"
+#include "proto/sluice/v1/exchange.pb.h"
+#include "rpc/server/reactor/methods.h"
 #include "service/clients/tokens.h"
 #include "service/service.h"
 
@@ -17,26 +17,23 @@ struct Wanted {
   std::int64_t offset_bytes = 0;
 };
 
-/// Sends tensors from where they lie: a chunk is the tensor's own memory until gRPC has written it.
-class FetchHandler final
-    : public v1::Exchange::WithRawCallbackMethod_FetchTensor<v1::Exchange::Service> {
+/// Sends tensors from where they lie: a chunk is the tensor's own memory until it is written.
+class FetchHandler final {
  public:
-  /// All outlive the handler.
-  FetchHandler(service::Service& service, const PeerTable& peers,
-               std::vector<service::AccessToken> tokens);
+  /// `service` outlives the handler.
+  FetchHandler(service::Service& service, std::vector<service::AccessToken> tokens);
 
+  /// Adds the call of sluice.v1.Exchange.
+  void add_to(Methods& methods);
   /// From now on.
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
 
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchTensor(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request) override;
+  void FetchTensor(CallContext* context, const v1::FetchTensorRequest* request);
 
  private:
-  Result<Wanted> find(const grpc::CallbackServerContext& context,
-                      const grpc::ByteBuffer& request) const;
+  Result<Wanted> find(const CallContext& context, const v1::FetchTensorRequest& request) const;
 
   service::Service& service_;
-  const PeerTable& peers_;
   service::TokenTable tokens_;
   std::atomic<int> num_fetches_ = 0;
 };

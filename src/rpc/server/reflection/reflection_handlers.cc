@@ -112,28 +112,28 @@ void write_answer(const Request& request, Response& to) {
 
 /// One question at a time, until the client has asked all.
 template <typename Request, typename Response>
-class ReflectionCall final : public grpc::ServerBidiReactor<Request, Response> {
+class ReflectionCall final : public Reactor {
  public:
-  ReflectionCall(const Handlers& handlers, const grpc::CallbackServerContext& context) {
+  ReflectionCall(const Handlers& handlers, CallContext& context) : Reactor(context) {
     const auto caller = handlers.caller_of(context, terms::Role::kAny);
     if (caller.is_ok()) {
-      this->StartRead(&request_);
+      start_read(request_);
     } else {
-      this->Finish(wire::to_grpc(caller.status()));
+      finish(wire::to_grpc(caller.status()));
     }
   }
 
-  void OnReadDone(bool is_ok) override {
-    if (!is_ok) return this->Finish(grpc::Status::OK);
+  void on_read_done(bool is_ok) override {
+    if (!is_ok) return finish(grpc::Status::OK);
     const Status status = catch_no_memory([this] { return answer(); });
-    if (!status.is_ok()) return this->Finish(wire::to_grpc(status));
-    this->StartWrite(&response_);
+    if (!status.is_ok()) return finish(wire::to_grpc(status));
+    start_write(response_);
   }
-  void OnWriteDone(bool is_ok) override {
-    if (!is_ok) return this->Finish(grpc::Status::CANCELLED);
-    this->StartRead(&request_);
+  void on_write_done(bool is_ok) override {
+    if (!is_ok) return finish(grpc::Status::CANCELLED);
+    start_read(request_);
   }
-  void OnDone() override { delete this; }
+  void on_done() override { delete this; }
 
  private:
   Status answer() {
@@ -152,18 +152,22 @@ class ReflectionCall final : public grpc::ServerBidiReactor<Request, Response> {
 
 }  // namespace
 
-grpc::ServerBidiReactor<reflection_v1::ServerReflectionRequest,
-                        reflection_v1::ServerReflectionResponse>*
-ReflectionHandlers::ServerReflectionInfo(grpc::CallbackServerContext* context) {
-  return new ReflectionCall<reflection_v1::ServerReflectionRequest,
-                            reflection_v1::ServerReflectionResponse>(handlers_, *context);
+void ReflectionHandlers::add_to(Methods& methods) {
+  constexpr const char* kName = "ServerReflectionInfo";
+  ServiceMethods<ReflectionHandlers>(methods, "grpc.reflection.v1.ServerReflection", *this)
+      .add(kName, &ReflectionHandlers::answer);
+  ServiceMethods<ReflectionHandlers>(methods, "grpc.reflection.v1alpha.ServerReflection", *this)
+      .add(kName, &ReflectionHandlers::answer_alpha);
 }
 
-grpc::ServerBidiReactor<reflection_alpha::ServerReflectionRequest,
-                        reflection_alpha::ServerReflectionResponse>*
-AlphaReflectionHandlers::ServerReflectionInfo(grpc::CallbackServerContext* context) {
-  return new ReflectionCall<reflection_alpha::ServerReflectionRequest,
-                            reflection_alpha::ServerReflectionResponse>(handlers_, *context);
+void ReflectionHandlers::answer(CallContext* context) {
+  new ReflectionCall<reflection_v1::ServerReflectionRequest,
+                     reflection_v1::ServerReflectionResponse>(handlers_, *context);
+}
+
+void ReflectionHandlers::answer_alpha(CallContext* context) {
+  new ReflectionCall<reflection_alpha::ServerReflectionRequest,
+                     reflection_alpha::ServerReflectionResponse>(handlers_, *context);
 }
 
 }  // namespace sluice::rpc::server
