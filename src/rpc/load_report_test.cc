@@ -39,11 +39,8 @@ class LoadHandlersTest : public testing::ServingTest<runtime::ThreadDrivers> {
   LoadHandlers handlers_{service_, clock_};
   Methods methods_;
   ConnectionLimits limits_{1, 1};
-  Door door_{CallSettings{methods_, 1 << 20, std::make_shared<ByteBudget>(1 << 20)},
-             limits_,
-             log_,
-             nullptr,
-             {}};
+  Door door_{CallSettings{methods_, 1 << 20, std::make_shared<ByteBudget>(1 << 20)}, limits_, log_,
+             nullptr};
   std::unique_ptr<xds::service::orca::v3::OpenRcaService::Stub> stub_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxCallThreads = 32;
 constexpr std::size_t kMaxWaitingCalls = 1024;
 constexpr std::string_view kRole = "listen";
-/// Of messages on their way in, all clients together, before it is known who they are.
+/// Requests that arrive, of all clients together, have at least this room.
 constexpr std::int64_t kLeastMemoryBytes = std::int64_t{256} << 20;
 
 class GrpcServer final : public Server {
@@ -100,7 +100,7 @@ class GrpcServer final : public Server {
         std::make_shared<ByteBudget>(std::max(2 * options.max_message_bytes, kLeastMemoryBytes));
     door_ = std::make_unique<Door>(CallSettings{methods_, options.max_message_bytes, memory},
                                    connections_, service_.log(), std::move(tls),
-                                   LoopOptions{.connection_age_ns = options.connection_age_ns});
+                                   options.connection_age_ns);
     return door_->start();
   }
 

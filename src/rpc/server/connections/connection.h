@@ -14,8 +14,8 @@
 
 namespace sluice::rpc::server {
 
-/// Bytes that one read takes, usually.
-inline constexpr std::size_t kReadBytes = 16 << 10;
+/// Bytes that one read takes.
+inline constexpr std::size_t kReadBytes = 64 << 10;
 
 /// Moves bytes between the socket and the session, and never waits. Until the client has sent the
 /// HTTP/2 greeting it costs one descriptor and less than 5 KB. Used by the loop's thread.

@@ -39,7 +39,7 @@ std::uint64_t next_id() {
   return next.fetch_add(1);
 }
 
-/// Who may do everything may do it as fast as it likes.
+/// Administrators keep no rates and no times.
 http2::FrameLimits limits_of(bool is_trusted) {
   http2::FrameLimits limits;
   if (!is_trusted) return limits;
@@ -61,20 +61,20 @@ void block_sigpipe() {
 }  // namespace
 
 Loop::Loop(const CallSettings& settings, Offenders& offenders, service::Log& log,
-           const LoopOptions& options)
+           std::int64_t max_age_ns)
     : settings_(settings),
       offenders_(offenders),
       log_(log),
-      options_(options),
+      max_age_ns_(max_age_ns),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       queue_([this] { wake(); }),
       warnings_(kWarnings, system_clock().now_ns()),
-      scratch_(options.read_bytes) {}
+      scratch_(kReadBytes) {}
 
 Result<std::unique_ptr<Loop>> Loop::create(const CallSettings& settings, Offenders& offenders,
-                                           service::Log& log, const LoopOptions& options) {
-  std::unique_ptr<Loop> loop(new Loop(settings, offenders, log, options));
+                                           service::Log& log, std::int64_t max_age_ns) {
+  std::unique_ptr<Loop> loop(new Loop(settings, offenders, log, max_age_ns));
   const bool is_whole = loop->epoll_.is_valid() && loop->wake_.is_valid();
   // By edges, so that the counter needs not be read.
   if (!is_whole || !loop->watch(EPOLL_CTL_ADD, loop->wake_.get(), kWakeId, EPOLLIN | EPOLLET)) {
@@ -89,9 +89,9 @@ Result<std::unique_ptr<Loop>> Loop::create(const CallSettings& settings, Offende
 void Loop::add(std::unique_ptr<Transport> client, terms::Peer peer, std::string host,
                bool is_trusted) {
   if (client == nullptr) return;
-  auto connection = std::make_unique<Connection>(
-      std::move(client), std::move(peer), limits_of(is_trusted), settings_, queue_,
-      options_.connection_age_ns, system_clock().now_ns());
+  auto connection =
+      std::make_unique<Connection>(std::move(client), std::move(peer), limits_of(is_trusted),
+                                   settings_, queue_, max_age_ns_, system_clock().now_ns());
   {
     const std::lock_guard lock(mutex_);
     if (order_ >= Order::kFinish) return;
@@ -136,14 +136,22 @@ void Loop::run() {
     set_touched_ready();
     pump_ready(now_ns);
     set_touched_ready();
-    // More to move at once is a large message or a flood. Whoever waits for this processor goes
-    // first; otherwise the thread keeps it for a slice of the scheduler, some milliseconds.
-    if (!ready_.empty()) sched_yield();
+    if (gives_way()) sched_yield();
     if (now_ns - released_ns_ >= kHeldMs * kNsPerMs) release_held(now_ns);
     if (now_ns - looked_ns_ >= wire::kStillMs * kNsPerMs) look(now_ns);
   }
   connections_.clear();
   queue_.run();
+}
+
+/// More to move at once is a large message or, of those who are not trusted, a flood. Whoever waits
+/// for this processor goes first then; otherwise the thread keeps it for a slice of the scheduler,
+/// some milliseconds.
+bool Loop::gives_way() const {
+  return std::ranges::any_of(ready_, [this](Id id) {
+    const auto it = connections_.find(id);
+    return it != connections_.end() && !it->second.is_trusted;
+  });
 }
 
 /// What waits to be sent has a moment; handlers have until they finish their calls.

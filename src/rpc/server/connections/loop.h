@@ -18,20 +18,15 @@
 
 namespace sluice::rpc::server {
 
-struct LoopOptions {
-  std::size_t read_bytes = kReadBytes;
-  /// As Connection's.
-  std::int64_t connection_age_ns = 0;
-};
-
-/// Serves all its connections on one thread with one buffer. A connection that breaks a rule ends,
+/// Serves connections on one thread with one buffer. A connection that breaks a rule ends,
 /// and the log says which; new connections of its host are held, unread, until Offenders admits
 /// them.
 class Loop {
  public:
-  /// All outlive the loop. Fails: kResourceExhausted without descriptors.
+  /// All outlive the loop. `max_age_ns`: as Connection's. Fails: kResourceExhausted without
+  /// descriptors.
   static Result<std::unique_ptr<Loop>> create(const CallSettings& settings, Offenders& offenders,
-                                              service::Log& log, const LoopOptions& options);
+                                              service::Log& log, std::int64_t max_age_ns);
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
   ~Loop() { stop(); }
@@ -67,7 +62,7 @@ class Loop {
   };
 
   Loop(const CallSettings& settings, Offenders& offenders, service::Log& log,
-       const LoopOptions& options);
+       std::int64_t max_age_ns);
   void run();
   bool is_stopped(std::int64_t now_ns);
   void order(Order order);
@@ -77,6 +72,7 @@ class Loop {
   void take_arrived();
   void take_order();
   void release_held(std::int64_t now_ns);
+  bool gives_way() const;
   void pump_ready(std::int64_t now_ns);
   void pump(Id id, Entry& entry, std::int64_t now_ns);
   void look(std::int64_t now_ns);
@@ -92,7 +88,7 @@ class Loop {
   const CallSettings& settings_;
   Offenders& offenders_;
   service::Log& log_;
-  const LoopOptions options_;
+  const std::int64_t max_age_ns_;
   shm::Fd epoll_;
   shm::Fd wake_;
   CallQueue queue_;

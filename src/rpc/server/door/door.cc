@@ -29,7 +29,7 @@ bool is_news() {
 Status Door::start() {
   const unsigned num_loops = std::clamp(std::thread::hardware_concurrency() / 2, 1U, kMostLoops);
   for (unsigned i = 0; i < num_loops; ++i) {
-    loops_.push_back(SLUICE_TRY(Loop::create(settings_, offenders_, log_, options_)));
+    loops_.push_back(SLUICE_TRY(Loop::create(settings_, offenders_, log_, max_age_ns_)));
   }
   return ok_status();
 }

@@ -18,13 +18,14 @@ namespace sluice::rpc::server {
 /// Safe from any thread, but for `start`, `listen`, `close` and `shutdown`.
 class Door {
  public:
-  /// All but `tls` outlive the door. `tls`: null for connections as they are.
+  /// All but `tls` outlive the door. `tls`: null for connections as they are. `max_age_ns`: as
+  /// Connection's.
   Door(CallSettings settings, ConnectionLimits& limits, service::Log& log, tls::Context tls,
-       const LoopOptions& options)
+       std::int64_t max_age_ns = 0)
       : settings_(std::move(settings)),
         limits_(limits),
         log_(log),
-        options_(options),
+        max_age_ns_(max_age_ns),
         tls_(std::move(tls)) {}
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
@@ -59,7 +60,7 @@ class Door {
   const CallSettings settings_;
   ConnectionLimits& limits_;
   service::Log& log_;
-  const LoopOptions options_;
+  const std::int64_t max_age_ns_;
   tls::Current tls_;
   Offenders offenders_;
   std::vector<std::unique_ptr<Loop>> loops_;  ///< take turns

@@ -20,7 +20,7 @@ constexpr std::int64_t kLeastSeconds = 1;
 constexpr std::int64_t kMostSeconds = 3600;
 constexpr std::int64_t kDefaultSeconds = 30;
 
-/// Its clock may be one that stands still, so it looks there now and then.
+/// A test's clock may stand still, so the call looks at it each half second.
 class ReportCall final : public Reactor {
  public:
   ReportCall(CallContext& context, StreamCounts::Pass pass, const service::Service& service,

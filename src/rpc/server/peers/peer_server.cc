@@ -8,7 +8,6 @@ namespace {
 
 /// Requests have an index and a key; answers are chunks.
 constexpr std::int64_t kMaxMessageBytes = std::int64_t{4} << 20;
-constexpr std::size_t kPeerReadBytes = 64 << 10;
 constexpr std::int64_t kMemoryBytes = std::int64_t{64} << 20;
 
 class DoorPeerServer final : public PeerServer {
@@ -18,7 +17,7 @@ class DoorPeerServer final : public PeerServer {
         connections_(static_cast<std::size_t>(options.connections),
                      static_cast<std::size_t>(options.connections_per_peer)),
         door_(CallSettings{methods_, kMaxMessageBytes, std::make_shared<ByteBudget>(kMemoryBytes)},
-              connections_, service.log(), std::move(tls), {.read_bytes = kPeerReadBytes}) {
+              connections_, service.log(), std::move(tls)) {
     handler_.add_to(methods_);
   }
   ~DoorPeerServer() override { shutdown(); }

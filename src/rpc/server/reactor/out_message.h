@@ -25,7 +25,7 @@ class OutMessage {
   OutMessage(OutMessage&&) = default;
   OutMessage& operator=(OutMessage&&) = default;
 
-  /// Of the message, without the prefix.
+  /// The message's own bytes, without the prefix.
   std::size_t size_bytes() const { return size_bytes_; }
   std::size_t num_unsent() const { return kPrefixBytes + size_bytes_ - num_sent_; }
   bool is_begun() const { return num_sent_ > 0; }

@@ -21,7 +21,7 @@ class Reactor {
   virtual void on_write_done(bool /*is_ok*/) {}
   /// Before `finish` took effect, at most once.
   virtual void on_cancel() {}
-  /// The timer is over. Comes also to a call that was cancelled, but not after `finish`.
+  /// The timer is over. A cancelled call gets it, too; a finished call does not.
   virtual void on_time() {}
   /// The last, after `finish`: deletes the reactor.
   virtual void on_done() = 0;
@@ -39,7 +39,7 @@ class Reactor {
   void start_write(const google::protobuf::Message& message) {
     context_.start_write(OutMessage(message));
   }
-  /// `on_time` comes after so long; in place of the one that was started before.
+  /// `on_time` comes after so long. A later start replaces an earlier one.
   void start_timer(std::int64_t delay_ns) { context_.start_timer(delay_ns); }
 
  private:

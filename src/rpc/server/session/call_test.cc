@@ -137,7 +137,7 @@ class CallTest : public ::testing::Test {
   service::NoLog log_;
   ConnectionLimits limits_{1, 1};
   std::shared_ptr<ByteBudget> memory_ = std::make_shared<ByteBudget>(4 * kLimitBytes);
-  Door door_{CallSettings{methods_, kLimitBytes, memory_}, limits_, log_, nullptr, {}};
+  Door door_{CallSettings{methods_, kLimitBytes, memory_}, limits_, log_, nullptr};
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Runtime::Stub> stub_;
 };

@@ -8,7 +8,7 @@
 namespace sluice::rpc::server {
 namespace {
 
-constexpr std::int64_t kLimitBytes = 1 << 20;
+constexpr std::int64_t kMostBytes = 1 << 20;
 
 std::string framed(const std::string& message, char flag = '\0') {
   std::string bytes(1, flag);
@@ -29,8 +29,8 @@ class MessageReaderTest : public ::testing::Test {
     }
   }
 
-  const std::shared_ptr<ByteBudget> budget_ = std::make_shared<ByteBudget>(2 * kLimitBytes);
-  MessageReader reader_{kLimitBytes, budget_};
+  const std::shared_ptr<ByteBudget> budget_ = std::make_shared<ByteBudget>(2 * kMostBytes);
+  MessageReader reader_{kMostBytes, budget_};
 };
 
 TEST_F(MessageReaderTest, MessagesAreCutWhereverTheirBytesAre) {
@@ -56,7 +56,7 @@ TEST_F(MessageReaderTest, FirstByteSaysWhetherItIsCompressed) {
 }
 
 TEST_F(MessageReaderTest, LengthOverTheLimitIsRefusedBeforeItsBytes) {
-  const std::string head = framed(std::string(kLimitBytes + 1, 'x')).substr(0, 5);
+  const std::string head = framed(std::string(kMostBytes + 1, 'x')).substr(0, 5);
   ASSERT_TRUE(reader_.add(head).is_ok());
   const Status status = reader_.next().status();
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
@@ -64,19 +64,19 @@ TEST_F(MessageReaderTest, LengthOverTheLimitIsRefusedBeforeItsBytes) {
 }
 
 TEST_F(MessageReaderTest, MemoryGrowsWithWhatCame) {
-  const std::string message = framed(std::string(kLimitBytes, 'x'));
+  const std::string message = framed(std::string(kMostBytes, 'x'));
   ASSERT_TRUE(reader_.add(std::string_view(message).substr(0, 10'000)).is_ok());
   EXPECT_LE(budget_->held_bytes(), 20'000);
   EXPECT_TRUE(reader_.is_within_message());
   ASSERT_TRUE(reader_.add(std::string_view(message).substr(10'000)).is_ok());
-  EXPECT_GE(budget_->held_bytes(), kLimitBytes);
+  EXPECT_GE(budget_->held_bytes(), kMostBytes);
   EXPECT_EQ(read().size(), 1U);
   reader_.drop();
   EXPECT_EQ(budget_->held_bytes(), 0);
 }
 
 TEST_F(MessageReaderTest, BudgetOfAllCallsBoundsOne) {
-  const auto others = ByteCharge::take(budget_, 2 * kLimitBytes - 20'000).value();
+  const auto others = ByteCharge::take(budget_, 2 * kMostBytes - 20'000).value();
   EXPECT_TRUE(reader_.add(framed(std::string(10'000, 'x'))).is_ok());
   EXPECT_EQ(reader_.add(std::string(30'000, 'x')).code(), Code::kResourceExhausted);
 }

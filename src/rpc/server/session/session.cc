@@ -209,7 +209,7 @@ bool Session::open() {
                                                                                nghttp2_option_del);
   nghttp2_option_set_no_closed_streams(made_options, 1);  // it would keep them for priorities
   nghttp2_option_set_no_auto_window_update(made_options, 1);
-  // FrameRules has the rates of those who are not trusted.
+  // FrameRules limits the rate of resets.
   constexpr std::uint64_t kNoLimit = 1'000'000'000;
   nghttp2_option_set_stream_reset_rate_limit(made_options, kNoLimit, kNoLimit);
   nghttp2_session* made = nullptr;

@@ -65,7 +65,7 @@ class Session {
   void send_messages(const Call& call);
   /// The call has a status to send, behind its messages.
   void send_status(const Call& call);
-  /// For what is no call of gRPC: a reply with this status of HTTP alone.
+  /// Answers a request that is no call of gRPC with this status of HTTP alone.
   void refuse_http(Call& call, std::string_view status);
   void reset(StreamId id);
 
