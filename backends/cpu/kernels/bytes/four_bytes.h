@@ -17,7 +17,7 @@ SLUICE_CPU_INLINE VecI multiply_add(VecI sum, Four a, Four b) {
   return (VecI)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
 }
 
-#elif defined(__AVX2__)
+#elif defined(__SSE2__)
 
 /// Four bytes per lane as two vectors of 16-bit numbers: the first and third, the second and
 /// fourth.
@@ -32,13 +32,20 @@ SLUICE_CPU_INLINE VecI products(VecI a, VecI b) {
 SLUICE_CPU_INLINE VecI sign_extended(VecI x) { return (VecI)_mm512_srai_epi16((__m512i)x, 8); }
 SLUICE_CPU_INLINE VecI to_upper(VecI x) { return (VecI)_mm512_slli_epi16((__m512i)x, 8); }
 SLUICE_CPU_INLINE VecI upper(VecI x) { return (VecI)_mm512_srli_epi16((__m512i)x, 8); }
-#else
+#elif defined(__AVX2__)
 SLUICE_CPU_INLINE VecI products(VecI a, VecI b) {
   return (VecI)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 }
 SLUICE_CPU_INLINE VecI sign_extended(VecI x) { return (VecI)_mm256_srai_epi16((__m256i)x, 8); }
 SLUICE_CPU_INLINE VecI to_upper(VecI x) { return (VecI)_mm256_slli_epi16((__m256i)x, 8); }
 SLUICE_CPU_INLINE VecI upper(VecI x) { return (VecI)_mm256_srli_epi16((__m256i)x, 8); }
+#else
+SLUICE_CPU_INLINE VecI products(VecI a, VecI b) {
+  return (VecI)_mm_madd_epi16((__m128i)a, (__m128i)b);
+}
+SLUICE_CPU_INLINE VecI sign_extended(VecI x) { return (VecI)_mm_srai_epi16((__m128i)x, 8); }
+SLUICE_CPU_INLINE VecI to_upper(VecI x) { return (VecI)_mm_slli_epi16((__m128i)x, 8); }
+SLUICE_CPU_INLINE VecI upper(VecI x) { return (VecI)_mm_srli_epi16((__m128i)x, 8); }
 #endif
 
 SLUICE_CPU_INLINE Four unsigned_bytes(VecI x) { return {x & broadcast_int(0x00ff00ff), upper(x)}; }

@@ -6,34 +6,11 @@
 // scales of A by lanes, and what is added to the lanes of the sum for the zero point that all
 // blocks share. The sums of A's blocks follow, for zero points of their own.
 #include "kernels/bytes/four_bytes.h"
-#include "kernels/matrix/block_numbers.h"
+#include "kernels/matrix/block_panels.h"
+#include "kernels/matrix/block_rounding.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
-
-inline constexpr int kVectorBytes = SLUICE_CPU_VECTOR_BYTES;
-
-/// Whether bytes of B are multiplied with a sign: AVX2 adds products of unlike signs in 16 bits,
-/// which hold two of 128 * 127.
-#if defined(__AVX2__) && !defined(__AVX512F__)
-inline constexpr bool kIsSigned = true;
-#else
-inline constexpr bool kIsSigned = false;
-#endif
-
-/// The kernels multiply numbers of B that are larger by this offset.
-template <int kBits>
-SLUICE_CPU_INLINE int offset_of(const BlockMatrix& b) {
-  const int half = 1 << (kBits - 1);
-  return (b.has_sign ? half : 0) - (kBits == 8 && kIsSigned ? half : 0);
-}
-
-/// The bits of a byte to flip, so that its numbers are those larger ones.
-template <int kBits>
-SLUICE_CPU_INLINE int flip_of(const BlockMatrix& b) {
-  if (kBits == 4) return b.has_sign ? 0x88888888 : 0;
-  return b.has_sign == kIsSigned ? 0 : static_cast<int>(0x80808080);
-}
 
 /// Places along K that one vector of B's bytes covers.
 template <int kBits>
@@ -62,29 +39,6 @@ struct RoundedRow {
 
 // ---- preparation --------------------------------------------------------------------------------
 
-/// Rounds up to `count` numbers, a whole number of vectors with zeros behind them.
-SLUICE_CPU_INLINE float round_block(const float* a, std::int64_t given, std::int64_t count,
-                                    std::int8_t* bytes) {
-  Vec largest = {};
-  Vec not_finite = {};  // NaN if a number is not finite
-  for (std::int64_t p = 0; p < given; p += kLanes) {
-    const int width = given - p < kLanes ? static_cast<int>(given - p) : kLanes;
-    const Vec x = load_first(a + p, width);
-    largest = max(abs(x), largest);
-    not_finite += x * broadcast(0.0F);
-  }
-  const float most = reduce_max(largest);
-  const Vec steps = broadcast(most > 0 && most <= kMostFinite ? 127 / most : 0);
-  for (std::int64_t p = 0; p < count; p += kLanes) {
-    const std::int64_t left = given - p;
-    const int width = left < 0 ? 0 : left < kLanes ? static_cast<int>(left) : kLanes;
-    const Vec x = load_first(a + p, width) * steps;
-    const Vec bounded = min(broadcast(127.0F), max(broadcast(-127.0F), x));
-    store_bytes(reinterpret_cast<std::uint8_t*>(bytes + p), to_nearest_int(bounded));
-  }
-  return most / 127 + reduce_add(not_finite);
-}
-
 /// The bytes of one step in the order in which B's meet them, and the sums of those of each lane.
 template <int kBits>
 SLUICE_CPU_INLINE void arrange(const std::int8_t* from, std::int8_t* to, std::int32_t* lane_sums) {
@@ -112,8 +66,8 @@ SLUICE_CPU_INLINE void prepare_row(const BlockMatrix& b, const float* a, std::in
   auto* bytes = reinterpret_cast<std::int8_t*>(row.sums + blocks);
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::int64_t left = k - i * b.block;
-    row.sums[i] =
-        round_block(a + i * b.block, left < b.block ? left : b.block, b.block, bytes + i * b.block);
+    const std::int64_t given = left < b.block ? left : b.block;
+    row.sums[i] = round_block(a + i * b.block, given, b.block, bytes + i * b.block).step;
   }
   std::memset(bytes + b.k, 0, static_cast<std::size_t>(row.steps * kSpan<kBits> - b.k));
   const int zero = (b.has_zeros() ? 0 : b.zero) + offset_of<kBits>(b);
@@ -320,24 +274,6 @@ void narrow_byte_tile(const BlockMatrix& b, std::int64_t column, float* rows, st
   }
 }
 
-inline constexpr std::int64_t kZerosAtOnce = 64;
-
-/// Up to kZerosAtOnce zero points from number `at` on, as floats, somewhere in `buffer`.
-template <int kBits>
-SLUICE_CPU_INLINE const float* read_zeros(const BlockMatrix& b, std::int64_t at, std::int64_t count,
-                                          float* buffer) {
-  if (b.float_zeros != nullptr) return b.float_zeros + at;
-  const std::int64_t skipped = kBits == 4 ? at % 2 : 0;  // the lower number of its byte
-  const std::uint8_t* from = b.zeros + (at - skipped) * kBits / 8;
-  const auto numbers = BlockNumbers<kBits>::of(false, 0);
-  std::int64_t i = 0;
-  for (; i + kBlockUnit <= count; i += kBlockUnit) {
-    store_in_order<kBits>(BlockNumbers<kBits>::expand(numbers, from + i * kBits / 8), buffer + i);
-  }
-  for (; i < count + skipped; ++i) buffer[i] = zero_at<kBits>(b, at - skipped + i);
-  return buffer + skipped;
-}
-
 /// Subtracts, for zero points that blocks have of their own, what they add to a product.
 template <int kBits>
 void subtract_zeros(const BlockMatrix& b, std::int64_t column, float* rows, std::int64_t row,
@@ -410,6 +346,6 @@ void multiply(const BlockMatrix& b, std::int64_t begin, std::int64_t end, const 
 }  // namespace
 
 extern const BlockKernels kBlocksInBytes;
-const BlockKernels kBlocksInBytes = {prepare, multiply, nullptr};
+const BlockKernels kBlocksInBytes = {prepare, multiply, nullptr, round_row, multiply_rounded};
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -152,6 +152,6 @@ void widen_column(const BlockMatrix& b, std::int64_t column, std::int64_t begin,
 }  // namespace
 
 extern const BlockKernels kBlocksInFloats;
-const BlockKernels kBlocksInFloats = {prepare, multiply, widen_column};
+const BlockKernels kBlocksInFloats = {prepare, multiply, widen_column, nullptr, nullptr};
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

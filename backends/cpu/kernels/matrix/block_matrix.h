@@ -28,6 +28,14 @@ struct BlockMatrix {
 /// Floats of scratch for one prepared row of A over `k` places of B: five bytes a place.
 constexpr std::int64_t block_row_floats(std::int64_t k) { return (k + 127) / 128 * 160; }
 
+/// Floats of a row of A that BlockKernels::round made, at most, and from one to the next: a byte a
+/// place, and three numbers for a block of 16.
+constexpr std::int64_t rounded_row_floats(std::int64_t k) { return (k + 15) / 16 * 7; }
+
+/// Floats of scratch for BlockKernels::multiply_rounded: bytes of 32 columns, and two numbers for
+/// each block of 16.
+constexpr std::int64_t rounded_panel_floats(std::int64_t k) { return (k + 15) / 16 * 6 * 32; }
+
 /// Products with such a matrix in the kernels of one instruction set.
 struct BlockKernels {
   /// Puts the `k` floats of a row of A, k <= b.k, into the form that `multiply` reads:
@@ -37,10 +45,18 @@ struct BlockKernels {
   /// few rows: the numbers are expanded in registers alone.
   void (*multiply)(const BlockMatrix& b, std::int64_t begin, std::int64_t end, const float* rows,
                    std::int64_t row, std::int64_t count, float* c, std::int64_t c_row) = nullptr;
-  /// For many rows: the numbers of column `column` from row `begin` on as floats, in their order;
-  /// fills `to` up to a multiple of 32. Requires: `begin` is such a multiple.
+  /// For many rows that are not rounded: the numbers of column `column` from row `begin` on as
+  /// floats, in their order; fills `to` up to a multiple of 32. Requires: `begin` is such a
+  /// multiple.
   void (*widen)(const BlockMatrix& b, std::int64_t column, std::int64_t begin, std::int64_t count,
                 float* to) = nullptr;
+  /// For many rows that are rounded: as `prepare`, rounded_row_floats(b.k) floats.
+  void (*round)(const BlockMatrix& b, const float* a, std::int64_t k, float* row) = nullptr;
+  /// As `multiply`, of rows that `round` made. Some columns of B are brought into panels of
+  /// vectors, in `panel`, once for all rows.
+  void (*multiply_rounded)(const BlockMatrix& b, std::int64_t begin, std::int64_t end,
+                           const float* rows, std::int64_t count, float* c, std::int64_t c_row,
+                           float* panel) = nullptr;
 };
 
 /// `rounds_rows`: blocks of a row of A are rounded to 127 steps either way of their largest

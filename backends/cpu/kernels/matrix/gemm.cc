@@ -11,6 +11,8 @@ namespace {
 // Up to so many rows a panel has one or two tiles: each sweeps over all of K, then the epilogue
 // runs.
 constexpr std::int64_t kFewRows = 2 * kTileRows;
+// Up to so many rounded rows are multiplied without arranging columns of blocks.
+constexpr std::int64_t kFewRoundedRows = kVectorRegisters == 32 ? 3 : 6;
 // The epilogue follows the tiles at this distance: far enough to amortise its call, near enough to
 // find C in L1.
 constexpr std::int64_t kEpilogueFloats = 1024;
@@ -67,8 +69,14 @@ std::int64_t piece_depth(const GemmPlan& plan) {
   return (plan.k + pieces - 1) / pieces;
 }
 
+/// Rows that are multiplied without a panel of their own making.
+std::int64_t few_rows(const GemmPlan& plan) {
+  return plan.rounds_rows ? kFewRoundedRows : kFewRows;
+}
+
 /// Scratch for one panel of such a B.
 std::int64_t scratch_panel_floats(const GemmPlan& plan) {
+  if (plan.rounds_rows) return rounded_panel_floats(plan.b_row);
   return plan.b_form == GemmB::kPacked ? 0 : piece_depth(plan) * kPanelWidth;
 }
 
@@ -78,9 +86,11 @@ std::int64_t widened_floats(std::int64_t depth) { return (depth + 31) / 32 * 32;
 /// Scratch for columns of blocks as floats, or for the rows that multiply them.
 std::int64_t scratch_block_floats(const GemmPlan& plan) {
   if (plan.b_form != GemmB::kBlocks) return 0;
-  const std::int64_t columns = widened_floats(piece_depth(plan)) * kPanelWidth;
-  const std::int64_t rows = smaller(plan.m, kFewRows) * plan.b_row;
-  return columns > rows ? columns : rows;
+  const std::int64_t few = smaller(plan.m, few_rows(plan)) * block_row_floats(plan.b_row);
+  const std::int64_t many = plan.rounds_rows
+                                ? smaller(plan.m, plan.blocks.rows) * rounded_row_floats(plan.b_row)
+                                : widened_floats(piece_depth(plan)) * kPanelWidth;
+  return few > many ? few : many;
 }
 
 /// Rows of a block: the fewest blocks of at most `most` rows, of nearly equal height. A low last
@@ -129,7 +139,7 @@ class Multiplication {
       : plan_(plan), args_(args), scratch_(reinterpret_cast<float*>(worker.scratch)) {}
 
   void run(const Item& item, const Region& region) const {
-    if (region.row_end - region.row_begin <= kFewRows) {
+    if (region.row_end - region.row_begin <= few_rows(plan_)) {
       run_few_rows(item, region);
       return;
     }
@@ -138,7 +148,7 @@ class Multiplication {
       Region block = region;
       block.row_begin = row;
       block.row_end = smaller(row + step, region.row_end);
-      run_block(item, block);
+      plan_.rounds_rows ? run_rounded_block(item, block) : run_block(item, block);
     }
   }
 
@@ -151,6 +161,24 @@ class Multiplication {
         if (is_stopped()) return;
         run_panel(item, region, find_panel(item, j, depths, region), depths);
       }
+    }
+  }
+
+  /// Rounds the rows, which then meet all of K of one panel after the other.
+  void run_rounded_block(const Item& item, const Region& region) const {
+    const BlockKernels& kernels = *args_.block_kernels;
+    const std::int64_t rows = region.row_end - region.row_begin;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      kernels.round(args_.blocks, item.a + (region.row_begin + i) * plan_.a_row, plan_.k,
+                    block_scratch() + i * rounded_row_floats(plan_.b_row));
+    }
+    for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
+      if (is_stopped()) return;
+      const std::int64_t begin = j * kPanelWidth;
+      const std::int64_t columns = panel_columns(plan_.n, j);
+      kernels.multiply_rounded(args_.blocks, begin, begin + columns, block_scratch(), rows,
+                               item.c + region.row_begin * plan_.c_row, plan_.c_row, scratch_);
+      finish(item, {region.row_begin, region.row_end, begin, columns});
     }
   }
 
@@ -203,25 +231,27 @@ class Multiplication {
 
   void prepare_rows(const Item& item, const Region& region) const {
     for (std::int64_t i = region.row_begin; i < region.row_end; ++i) {
-      args_.few_rows->prepare(args_.blocks, item.a + i * plan_.a_row, plan_.k,
-                              block_scratch() + (i - region.row_begin) * plan_.b_row);
+      args_.block_kernels->prepare(
+          args_.blocks, item.a + i * plan_.a_row, plan_.k,
+          block_scratch() + (i - region.row_begin) * block_row_floats(plan_.b_row));
     }
   }
 
   /// After prepare_rows.
   void multiply_block_panel(const Item& item, const Region& region, std::int64_t index) const {
     const std::int64_t begin = index * kPanelWidth;
-    args_.few_rows->multiply(args_.blocks, begin, begin + panel_columns(plan_.n, index),
-                             block_scratch(), plan_.b_row, region.row_end - region.row_begin,
-                             item.c + region.row_begin * plan_.c_row, plan_.c_row);
+    args_.block_kernels->multiply(args_.blocks, begin, begin + panel_columns(plan_.n, index),
+                                  block_scratch(), block_row_floats(plan_.b_row),
+                                  region.row_end - region.row_begin,
+                                  item.c + region.row_begin * plan_.c_row, plan_.c_row);
   }
 
   /// As floats, into the scratch of panels.
   void widen_block_panel(std::int64_t column, std::int64_t columns, const Depths& depths) const {
     const std::int64_t step = widened_floats(depths.length());
     for (std::int64_t j = 0; j < columns; ++j) {
-      args_.many_rows->widen(args_.blocks, column + j, depths.begin, depths.length(),
-                             block_scratch() + j * step);
+      args_.block_kernels->widen(args_.blocks, column + j, depths.begin, depths.length(),
+                                 block_scratch() + j * step);
     }
     pack_columns(block_scratch(), step, depths.length(), columns, 1, scratch_);
   }

@@ -64,10 +64,11 @@ struct GemmPlan {
   std::int64_t k = 0;
   std::int64_t a_row = 0;
   std::int64_t a_step = 1;
-  std::int64_t b_row = 0;  ///< of kBlocks: floats of a prepared row of A
+  std::int64_t b_row = 0;  ///< of kBlocks: places of a column of B
   std::int64_t c_row = 0;
   GemmB b_form = GemmB::kPacked;
-  float scale = 1;  ///< 1 of kBlocks
+  bool rounds_rows = false;  ///< of kBlocks: rows of A become bytes, block by block
+  float scale = 1;           ///< 1 of kBlocks
   GemmBlocks blocks;
 
   std::int64_t batch_dims[kGemmBatchRank] = {1, 1, 1, 1};
@@ -90,10 +91,9 @@ struct GemmArgs {
   float* c = nullptr;
   const float* bias = nullptr;  ///< n floats, or null
   const float* extra[kBodyMaxInputs] = {};
-  const std::uint16_t* half_b = nullptr;    ///< replaces `b` for panels of 16 bits
-  BlockMatrix blocks = {};                  ///< replaces `b` for GemmB::kBlocks
-  const BlockKernels* few_rows = nullptr;   ///< multiply a few rows with `blocks`
-  const BlockKernels* many_rows = nullptr;  ///< widen `blocks`
+  const std::uint16_t* half_b = nullptr;        ///< replaces `b` for panels of 16 bits
+  BlockMatrix blocks = {};                      ///< replaces `b` for GemmB::kBlocks
+  const BlockKernels* block_kernels = nullptr;  ///< of `blocks`, as GemmPlan::rounds_rows says
 };
 
 /// A part of one matrix C.

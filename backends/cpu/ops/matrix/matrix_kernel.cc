@@ -126,9 +126,7 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
   if (bytes_ && phase == 0) return bytes_->round(args, run.shared(), worker);
   if (product_.blocks) {
     args.blocks = product_.blocks->at(run);
-    args.few_rows = &block_kernels(args.blocks, product_.blocks->rounds_rows, isa_);
-    // Many rows multiply columns that were widened to floats, whatever few rows do.
-    args.many_rows = &block_kernels(args.blocks, false, isa_);
+    args.block_kernels = &block_kernels(args.blocks, product_.plan.rounds_rows, isa_);
   } else if (!packed_b_) {
     args.b = run.input<float>(product_.b_input);
   } else if (is_half(product_.plan.b_form)) {
@@ -174,7 +172,7 @@ double MatrixKernel::cost_ns() const {
                       : is_half(plan.b_form) ? 2
                                              : 4;
   const double weights = static_cast<double>(plan.n) * static_cast<double>(plan.k) * size;
-  return std::max(products / (bytes_ ? 240 : 80), weights / 40);
+  return std::max(products / (bytes_ || plan.rounds_rows ? 240 : 80), weights / 40);
 }
 
 }  // namespace sluice::cpu

@@ -158,8 +158,9 @@ Status read_narrow(const sluice_op& op, Isa isa, MatrixProduct* product) {
   product->merged_dims = static_cast<int>(a.size()) - 2;
   if (has_blocks(op)) {
     product->plan.b_form = GemmB::kBlocks;
-    product->plan.b_row = block_row_floats(constant.k);
+    product->plan.b_row = constant.k;
     product->blocks = read_block_form(op);
+    product->plan.rounds_rows = product->blocks->rounds_rows;
   } else {
     product->plan.b_form = form_of(constant.type);
     product->constant_b = constant;

@@ -284,14 +284,39 @@ INSTANTIATE_TEST_SUITE_P(NarrowMatMul, BlockProduct,
                                             ::testing::Bool()));
 
 TEST_P(BlockProduct, MultipliesAnyNumberOfRows) {
-  for (const std::int64_t rows : {1, 2, 3, 7, 12, 40}) expect_products(some_case(), rows);
+  for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 13, 25, 40, 250}) {
+    expect_products(some_case(), rows);
+  }
+}
+
+TEST_P(BlockProduct, RoundsARowAlikeAmongManyAndAlone) {
+  const BlockCase c = some_case();
+  const BlockWeights w = some_blocks(c);
+  constexpr std::int64_t kRows = 37;
+  const Floats x = random_floats(kRows * c.depth, 1);
+  const Floats sizes = multiply_blocks(x, c, w, kRows).sizes;
+  for (const Backend& backend : backends_to_test()) {
+    TestOp many = block_product(x, c, w, kRows);
+    ASSERT_TRUE(many.run(backend, 2).is_ok());
+    const Floats got = many.result();
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const auto row = x.begin() + i * c.depth;
+      TestOp one = block_product(Floats(row, row + c.depth), c, w, 1);
+      ASSERT_TRUE(one.run(backend, 1).is_ok());
+      const Floats want = one.result();
+      for (std::size_t j = 0; j < want.size(); ++j) {
+        const std::size_t at = static_cast<std::size_t>(i * kN) + j;
+        ASSERT_NEAR(got[at], want[j], 1e-5F * sizes[at]) << "row " << i << ", column " << j;
+      }
+    }
+  }
 }
 
 TEST_P(BlockProduct, TakesBlocksOfManySizes) {
   for (const std::int64_t block : {16, 64, 128, 512}) {
     BlockCase c = some_case();
     c.block = block;
-    for (const std::int64_t rows : {1, 4, 13}) expect_products(c, rows);
+    for (const std::int64_t rows : {1, 4, 5, 13}) expect_products(c, rows);
   }
 }
 
@@ -310,9 +335,13 @@ TEST(NarrowMatMul, MakesNanOfABlockThatIsNotFinite) {
     Floats x = random_floats(c.depth, 1);
     x[40] = std::numeric_limits<float>::quiet_NaN();
     for (const Backend& backend : backends_to_test()) {
-      TestOp op = block_product(x, c, w, 1);
-      ASSERT_TRUE(op.run(backend, 1).is_ok());
-      for (const float y : op.result()) EXPECT_TRUE(std::isnan(y));
+      for (const std::int64_t rows : {1, 13}) {
+        Floats all;
+        for (std::int64_t i = 0; i < rows; ++i) all.insert(all.end(), x.begin(), x.end());
+        TestOp op = block_product(all, c, w, rows);
+        ASSERT_TRUE(op.run(backend, 1).is_ok());
+        for (const float y : op.result()) EXPECT_TRUE(std::isnan(y));
+      }
     }
   }
 }

@@ -101,8 +101,9 @@ class RoutedProduct : public Kernel, public LooksAtStop {
     plan_ = GemmPlan::of(routes[0] * routes[1], b[1], b[2]);
     if (!has_float_matrices(op)) {
       plan_.b_form = GemmB::kBlocks;
-      plan_.b_row = block_row_floats(plan_.k);
+      plan_.b_row = plan_.k;
       blocks_ = read_block_form(op);
+      plan_.rounds_rows = blocks_->rounds_rows;
       return;
     }
     const MatrixConstant constant = routed_constant(op);
@@ -164,7 +165,7 @@ class RoutedProduct : public Kernel, public LooksAtStop {
                          : plan_.b_form == GemmB::kPacked ? 4
                                                           : 2;
     const double read = numbers * bytes * static_cast<double>(std::min(plan_.m, matrices_));
-    return std::max(products / (is_bytes_ ? 240 : 80), read / 40);
+    return std::max(products / (is_bytes_ || plan_.rounds_rows ? 240 : 80), read / 40);
   }
 
  private:
@@ -252,8 +253,7 @@ class RoutedProduct : public Kernel, public LooksAtStop {
     GemmArgs& args = product.args;
     if (blocks_) {
       args.blocks = blocks_->at(run, matrix * plan_.n);
-      args.few_rows = &block_kernels(args.blocks, blocks_->rounds_rows, isa_);
-      args.many_rows = &block_kernels(args.blocks, false, isa_);
+      args.block_kernels = &block_kernels(args.blocks, plan_.rounds_rows, isa_);
     } else {
       const std::byte* b = packed_->data<std::byte>() + matrix * matrix_bytes_;
       if (is_bytes_) {
