@@ -16,7 +16,8 @@ KERNEL = re.compile(r"::(avx2|avx512|avx512vnni)::.*(tile|Pixels::run|run_units)
 MULTIPLY_ADDS = ("vfmadd", "vpdpbusd", "vpmaddwd")
 MIN_FMAS = 4
 # A tile of depthwise convolutions: needs 17 of 16 registers; a narrower tile would load its weights once more often.
-KNOWN = re.compile(r"avx2::.*Pixels::run<7, 1, 8>")
+# A tile of four rows in bytes: three moves for 16 products, and still a quarter faster than with three columns.
+KNOWN = re.compile(r"avx2::.*Pixels::run<7, 1, 8>|avx512vnni::.*narrow_byte_tile<8, 4, 4>")
 
 
 def functions(archive):

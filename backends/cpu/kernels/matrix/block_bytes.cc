@@ -297,6 +297,16 @@ void subtract_zeros(const BlockMatrix& b, std::int64_t column, float* rows, std:
   }
 }
 
+/// Columns of a tile of so many rows. Where a vector covers several blocks and one instruction
+/// multiplies bytes, more of them fit the registers.
+#if defined(__AVX512VNNI__)
+template <int kRows, bool kIsNarrow>
+inline constexpr int kByteColumns = kIsNarrow ? 4 : kBlockColumns<kRows>;
+#else
+template <int kRows, bool kIsNarrow>
+inline constexpr int kByteColumns = kBlockColumns<kRows>;
+#endif
+
 template <int kBits, bool kIsNarrow>
 struct Multiply {
   template <int kRows, int kColumns>
@@ -314,7 +324,7 @@ struct Multiply {
 
   template <int kRows>
   SLUICE_CPU_INLINE void run(const Multiply& m, std::int64_t first) {
-    constexpr int kColumns = kBlockColumns<kRows>;
+    constexpr int kColumns = kByteColumns<kRows, kIsNarrow>;
     std::int64_t j = m.begin;
     for (; j + kColumns <= m.end; j += kColumns) run_tile<kRows, kColumns>(m, first, j);
     for (; j < m.end; ++j) run_tile<kRows, 1>(m, first, j);

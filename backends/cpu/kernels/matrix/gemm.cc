@@ -12,7 +12,7 @@ namespace {
 // runs.
 constexpr std::int64_t kFewRows = 2 * kTileRows;
 // Up to so many rounded rows are multiplied without arranging columns of blocks.
-constexpr std::int64_t kFewRoundedRows = kVectorRegisters == 32 ? 3 : 6;
+constexpr std::int64_t kFewRoundedRows = 6;
 // The epilogue follows the tiles at this distance: far enough to amortise its call, near enough to
 // find C in L1.
 constexpr std::int64_t kEpilogueFloats = 1024;
