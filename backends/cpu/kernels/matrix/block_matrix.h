@@ -29,8 +29,11 @@ struct BlockMatrix {
 constexpr std::int64_t block_row_floats(std::int64_t k) { return (k + 127) / 128 * 160; }
 
 /// Floats of a row of A that BlockKernels::round made, at most, and from one to the next: a byte a
-/// place, and three numbers for a block of 16.
-constexpr std::int64_t rounded_row_floats(std::int64_t k) { return (k + 15) / 16 * 7; }
+/// place and three numbers for a block of 16. A line is left over, so that neighbours do not share
+/// the sets of a cache.
+constexpr std::int64_t rounded_row_floats(std::int64_t k) {
+  return ((k + 15) / 16 * 7 + 31) / 16 * 16;
+}
 
 /// Floats of scratch for BlockKernels::multiply_rounded: bytes of 32 columns, and two numbers for
 /// each block of 16.
