@@ -65,7 +65,8 @@ class Peer:
         self._unread = b""
         self.open: set[int] = set()  #: streams that have not ended
         self.num_data = 0  #: bytes that came
-        self.num_refused = 0  #: because there are too many
+        self.num_refused = 0  #: fetches that got a status and no head before it
+        self._begun: set[int] = set()  #: streams that had a head
 
     def fetch(self, index: int, key: str) -> None:
         stream, self._next = self._next, self._next + 2
@@ -97,7 +98,9 @@ class Peer:
             if kind == PING and not flags & ACK:
                 self._socket.sendall(frame(PING, ACK, 0, payload))
             self.num_data += size if kind == DATA else 0
-            self.num_refused += b"being fetched" in payload
+            if kind == HEADERS:
+                self.num_refused += stream not in self._begun and bool(flags & END_STREAM)
+                self._begun.add(stream)
             if kind == RST_STREAM or (kind in (HEADERS, DATA) and flags & END_STREAM):
                 self.open.discard(stream)
 
