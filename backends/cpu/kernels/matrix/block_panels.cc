@@ -4,7 +4,7 @@
 //
 //     a row:    for each block its step, what the shared zero point adds to its products, and the
 //               sum of its numbers; then its bytes
-//     a panel:  for each block its words of each column, as B has them; then the scales of the
+//     a panel:  for each block the words of every column, in the order of B; then the scales of the
 //               columns, and their zero points times scales if they have their own
 //
 // A word of B has 8 places of 4 bits. Its even ones are masked, its odd ones shifted, so a row has
@@ -179,6 +179,20 @@ struct PanelArgs {
   std::int64_t c_row, columns;
 };
 
+template <int kTile>
+SLUICE_CPU_INLINE void store_tile(const PanelArgs& t, const Vec (&sums)[kTile][kVectors],
+                                  float* c) {
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const std::int64_t left = t.columns - v * kLanes;
+    const int width = left < 0 ? 0 : left < kLanes ? static_cast<int>(left) : kLanes;
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kTile; ++i) {
+      store_first(c + i * t.c_row + v * kLanes, sums[i][v], width);
+    }
+  }
+}
+
 template <int kBits, int kTile>
 void rounded_tile(const PanelArgs& t, const std::int8_t* a, float* c) {
   const float* b = t.panel;
@@ -234,15 +248,7 @@ void rounded_tile(const PanelArgs& t, const std::int8_t* a, float* c) {
     }
     b += kColumns;
   }
-  SLUICE_CPU_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    const std::int64_t left = t.columns - v * kLanes;
-    const int width = left < 0 ? 0 : left < kLanes ? static_cast<int>(left) : kLanes;
-    SLUICE_CPU_UNROLL
-    for (int i = 0; i < kTile; ++i) {
-      store_first(c + i * t.c_row + v * kLanes, sums[i][v], width);
-    }
-  }
+  store_tile(t, sums, c);
 }
 
 using Tile = void (*)(const PanelArgs&, const std::int8_t*, float*);

@@ -82,7 +82,7 @@ class ColumnTranspose : public Kernel {
     return std::min(window.places(), most < width ? most : most / width * width);
   }
 
-  /// Pieces of the windows that workers may take each for itself.
+  /// Pieces of the windows: a worker takes one at a time.
   std::int64_t count_pieces() const {
     return window_.is_tiling() && columns_ > 0 ? divide_up(window_.places(), columns_) : 1;
   }
