@@ -78,6 +78,7 @@ class Handlers final {
   void later(Context* context, const google::protobuf::Message* request, terms::Role role,
              Work work) const;
 
+  // NOLINTBEGIN(readability-identifier-naming): the calls have the names of the protocol.
   void GetServer(Context* context, const v1::GetServerRequest* request,
                  v1::GetServerResponse* response);
   void GetHealth(Context* context, const v1::GetHealthRequest* request,
@@ -137,6 +138,7 @@ class Handlers final {
   void CancelRequest(Context* context, const v1::CancelRequestRequest* request,
                      v1::CancelRequestResponse* response);
   void InferStream(Context* context);
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   Result<terms::Peer> peer_of(const CallContext& context) const;

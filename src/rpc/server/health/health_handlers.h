@@ -22,12 +22,14 @@ class HealthHandlers final {
   using Request = grpc::health::v1::HealthCheckRequest;
   using Response = grpc::health::v1::HealthCheckResponse;
 
+  // NOLINTBEGIN(readability-identifier-naming): the calls have the names of the protocol.
   /// NOT_FOUND for a model that is not loaded.
   void Check(Context* context, const Request* request, Response* response);
   /// The state now, and each change within half a second; SERVICE_UNKNOWN for a model that is not
   /// loaded. RESOURCE_EXHAUSTED beyond 1024 calls, of one connection beyond 16 that watch the
   /// daemon or 256 that watch models.
   void Watch(Context* context, const Request* request);
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   Handlers& handlers_;

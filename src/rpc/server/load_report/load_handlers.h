@@ -24,10 +24,12 @@ class LoadHandlers final {
 
   using Report = xds::data::orca::v3::OrcaLoadReport;
 
+  // NOLINTBEGIN(readability-identifier-naming): the calls have the names of the protocol.
   /// A report at once, and one per interval of the request: at least a second, at most an hour, 30
   /// seconds if it names none. RESOURCE_EXHAUSTED beyond 1024 streams, or 16 of one connection.
   void StreamCoreMetrics(CallContext* context,
                          const xds::service::orca::v3::OrcaLoadReportRequest* request);
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   const service::Service& service_;

@@ -28,6 +28,7 @@ class InferenceHandlers final {
 
   using Context = CallContext;
 
+  // NOLINTBEGIN(readability-identifier-naming): the calls have the names of the protocol.
   void ServerLive(Context* context, const inference::ServerLiveRequest* request,
                   inference::ServerLiveResponse* response);
   void ServerReady(Context* context, const inference::ServerReadyRequest* request,
@@ -74,6 +75,7 @@ class InferenceHandlers final {
 
   void TraceSetting(Context* context, const inference::TraceSettingRequest* request,
                     inference::TraceSettingResponse* response);
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   service::Service& service() const { return handlers_.service(); }

@@ -28,7 +28,9 @@ class FetchHandler final {
   /// From now on.
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
 
+  // NOLINTBEGIN(readability-identifier-naming): the calls have the names of the protocol.
   void FetchTensor(CallContext* context, const v1::FetchTensorRequest* request);
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   Result<Wanted> find(const CallContext& context, const v1::FetchTensorRequest& request) const;
