@@ -8,14 +8,11 @@
 namespace sluice::rpc::server {
 
 void CallQueue::ask(Ask ask) {
-  bool is_first = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_first = asks_.empty();
-    asks_.push_back(std::move(ask));
-  }
+  // Under the lock: once the loop has carried out the last ask, the queue may be gone.
+  const std::lock_guard lock(mutex_);
+  asks_.push_back(std::move(ask));
   // The loop's own thread runs the queue before it waits.
-  if (is_first && thread_.load(std::memory_order_relaxed) != std::this_thread::get_id()) wake_();
+  if (asks_.size() == 1 && thread_.load() != std::this_thread::get_id()) wake_();
 }
 
 /// The vectors keep their memory.

@@ -43,7 +43,7 @@ struct Event {
 };
 
 /// Any thread asks; the loop's thread carries that out and lets the calls react. `wake` is called
-/// from other threads, once until the next `run`.
+/// from other threads, once until the next `run`, and must not ask.
 class CallQueue {
  public:
   /// A call's own deadline, or a timer of its reactor.
