@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/text/base64.h"
 #include "http/json_text.h"
-#include "text/json/base64.h"
 
 namespace sluice::http {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::int64_t kEntryBytes = 128;
 void append_vector(std::string& text, std::span<const float> vector, bool is_base64) {
   if (is_base64) {
     const std::string_view bytes(reinterpret_cast<const char*>(vector.data()), vector.size_bytes());
-    text += '"' + text::encode_base64(bytes) + '"';
+    text += '"' + encode_base64(bytes) + '"';
     return;
   }
   text += '[';

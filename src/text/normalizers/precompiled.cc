@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "text/json/base64.h"
+#include "base/text/base64.h"
 #include "text/unicode/characters.h"
 
 namespace sluice::text {

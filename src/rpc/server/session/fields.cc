@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "base/text/base64.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -53,18 +54,8 @@ std::string percent_encoded(std::string_view text) {
 }
 
 std::string base64(std::string_view bytes) {
-  constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() * 4 + 2) / 3);
-  std::uint32_t bits = 0;
-  unsigned num_bits = 0;
-  for (const char byte : bytes) {
-    bits = bits << 8U | static_cast<unsigned char>(byte);
-    num_bits += 8;
-    for (; num_bits >= 6; num_bits -= 6) text += kLetters[bits >> (num_bits - 6) & 63U];
-  }
-  if (num_bits > 0) text += kLetters[bits << (6 - num_bits) & 63U];
+  std::string text = encode_base64(bytes);
+  text.resize(text.find_last_not_of('=') + 1);
   return text;
 }
 

@@ -1,8 +1,8 @@
-#include "text/json/base64.h"
+#include "base/text/base64.h"
 
 #include <cstdint>
 
-namespace sluice::text {
+namespace sluice {
 namespace {
 
 int digit_of(char c) {
@@ -56,4 +56,4 @@ std::string encode_base64(std::string_view bytes) {
   return text;
 }
 
-}  // namespace sluice::text
+}  // namespace sluice
