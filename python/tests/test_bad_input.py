@@ -225,3 +225,26 @@ def test_inputs_that_take_one_element_refuse_others(kind: str, inputs: list[np.n
                               [numpy_helper.from_array(x, name) for name, x in constants.items()])
     with pytest.raises(sluice.InvalidArgument, match=f'"{name}" has shape .*; it takes one element'):
         sluice.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+
+
+ROTATED = {np.float32: TensorProto.FLOAT, np.float16: TensorProto.FLOAT16, np.float64: TensorProto.DOUBLE}
+
+
+def rotary(element: Any) -> sluice.Model:
+    """RotaryEmbedding, whose kernel has one element type; others are products. x [1, 2, 3, 4] at positions [1, 3] of a table of 5 rows."""
+    node = helper.make_node("RotaryEmbedding", ["x", "cosines", "sines", "positions"], ["y"])
+    inputs = [helper.make_tensor_value_info(name, ROTATED[element], dims)
+              for name, dims in (("x", [1, 2, 3, 4]), ("cosines", [5, 2]), ("sines", [5, 2]))]
+    inputs.append(helper.make_tensor_value_info("positions", TensorProto.INT64, [1, 3]))
+    graph = helper.make_graph([node], "rotary", inputs, [helper.make_tensor_value_info("y", ROTATED[element], [1, 2, 3, 4])])
+    return sluice.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)]))
+
+
+@pytest.mark.parametrize("element", ROTATED)
+def test_positions_outside_of_the_table_are_refused(element: Any) -> None:
+    model = rotary(element)
+    x, cosines, sines = np.ones((1, 2, 3, 4), element), np.full((5, 2), 2, element), np.zeros((5, 2), element)
+    assert (model(x, cosines, sines, np.array([[0, 4, 2]])) == 2).all()
+    for outside in (-1, -5, 5, 2**40):
+        with pytest.raises(sluice.OutOfRange, match="is outside axis 0, which has 5"):
+            model(x, cosines, sines, np.array([[0, outside, 1]]))

@@ -1,3 +1,6 @@
+#include <limits>
+#include <optional>
+
 #include "passes/lower/operator_rewrites.h"
 
 namespace sluice::passes {
@@ -13,12 +16,21 @@ Result<OperandId> columns(ops::Lowering& op, OperandId x, std::int64_t begin, st
   return op.emit("Slice", {x, op.ints({begin}), op.ints({end}), op.ints({kLast}), op.ints({step})});
 }
 
+/// The places of rows, or nullopt without such an input. Gather counts negative ones from the end;
+/// here they are outside, as one that no cache has.
+Result<std::optional<OperandId>> places_of(ops::Lowering& op) {
+  if (!op.has(3)) return std::optional<OperandId>();
+  constexpr std::int64_t kOutside = std::numeric_limits<std::int64_t>::min();
+  const OperandId is_negative = SLUICE_TRY(op.emit("Less", {op.input(3), op.ints({0})}));
+  return std::optional(
+      SLUICE_TRY(op.emit("Where", {is_negative, op.ints({kOutside}), op.input(3)})));
+}
+
 /// Rows of a cache, with an axis for the heads.
-Result<OperandId> rows_of(ops::Lowering& op, std::size_t cache, std::int64_t heads_axis) {
+Result<OperandId> rows_of(ops::Lowering& op, std::size_t cache,
+                          const std::optional<OperandId>& places, std::int64_t heads_axis) {
   OperandId rows = op.input(cache);
-  if (op.has(3)) {
-    rows = SLUICE_TRY(op.emit("Gather", {rows, op.input(3)}, {{"axis", std::int64_t{0}}}));
-  }
+  if (places) rows = SLUICE_TRY(op.emit("Gather", {rows, *places}, {{"axis", std::int64_t{0}}}));
   return op.emit("Unsqueeze", {rows, op.ints({heads_axis})});
 }
 
@@ -37,8 +49,9 @@ struct Turned {
 };
 
 Result<OperandId> turn(ops::Lowering& op, const Turned& t) {
-  const OperandId cosines = SLUICE_TRY(rows_of(op, 1, t.heads_axis));
-  const OperandId sines = SLUICE_TRY(rows_of(op, 2, t.heads_axis));
+  const auto places = SLUICE_TRY(places_of(op));
+  const OperandId cosines = SLUICE_TRY(rows_of(op, 1, places, t.heads_axis));
+  const OperandId sines = SLUICE_TRY(rows_of(op, 2, places, t.heads_axis));
   const std::int64_t half = t.turned / 2;
   const bool alternates = op.int_of("interleaved") != 0;
   const OperandId a = alternates ? SLUICE_TRY(columns(op, t.x, 0, t.turned, 2))
