@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import ml_dtypes  # noqa: F401  (numpy's bfloat16)
@@ -65,9 +65,11 @@ def write_folder(folder: Path, model: onnx.ModelProto, inputs: Arrays, outputs: 
             (data / f"{kind}_{index}.pb").write_bytes(tensor_of(array, name).SerializeToString())
 
 
-def write_case(case: Case, folder: Path) -> None:
+def write_case(case: Case, folder: Path, left_out: Collection[str] = ()) -> bool:
+    """False if all outputs are among those that are left out."""
     known = {value.name: value.data for value in case.values}
-    outputs = {name: known[name] for name in choose_outputs(case)}
+    outputs = {name: known[name] for name in choose_outputs(case) if name not in left_out}
     model = model_of(case.fragments, case.feeds, case.weights, outputs, case.opset,
                      symbols_of(case), shapes=not case.is_dynamic and case.chance(0.7))
     write_folder(folder, model, case.feeds, outputs)
+    return bool(outputs)

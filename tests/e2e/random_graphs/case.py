@@ -32,6 +32,8 @@ ADDERS = {"MatMul", "Gemm", "Conv", "ConvTranspose", "DeformConv", "Einsum", "Re
 SPECTRA = {"DFT", "STFT"}  # onnxruntime adds their many terms one by one
 UNDERFLOWERS = {"Mul", "Div", "Pow", "Exp", "Reciprocal", "ReduceProd", "CumProd", "Sigmoid",
                 "Softmax", "Softplus"}
+WINDOWS = {"HannWindow", "HammingWindow", "BlackmanWindow"}  # sums of terms near one, whose last sum is near zero
+CANCELLERS = {"Gelu"}  # what is left of 1 + tanh(x) below -4 differs by runtime, in any type
 ROUNDERS = {"QLinearMatMul", "QLinearConv"}  # each runtime multiplies their scales in its own order
 
 
@@ -64,6 +66,21 @@ class Fragment:
     inputs: list[str]
     outputs: list[str]
     run: evaluate.Run
+
+
+def disturbed(kinds: set[str], noisy: list[np.ndarray], results: list[np.ndarray],
+              signs: list[np.ndarray]) -> list[np.ndarray]:
+    """What noise makes of results of operators of these kinds, which noise has moved before. `signs` say where to."""
+    if kinds <= MOVERS:
+        return noisy
+    of_largest = 1.0 if kinds & SPECTRA else 0.1 if kinds & ADDERS else 0.0
+    vanishing = tolerance.FLOATS if kinds & CANCELLERS else {np.dtype(np.float16)} if kinds & UNDERFLOWERS else set()
+    made = []
+    for twin, clean, sign in zip(noisy, results, signs):
+        twin = tolerance.underflowed(twin, sign, vanishing)
+        twin = tolerance.disturb(twin, tolerance.outward(twin, clean, sign), of_largest, 1.0 if kinds & WINDOWS else 0.0)
+        made.append(tolerance.flushed(twin) if sign.size and sign.flat[0] < 0 else twin)
+    return made
 
 
 class Case:
@@ -216,7 +233,6 @@ class Case:
         floats = [v.dtype for v in inputs.values()] + [r.dtype for r in results]
         if not any(map(tolerance.is_float, floats)):
             return [Value(n, r, (r, r)) for n, r in zip(outputs, results)]
-        of_largest = 1.0 if kinds & SPECTRA else 0.1 if kinds & ADDERS else 0.0
         # Signs of many sizes: noise of one size would leave equal elements equal.
         signs = [self.rng.choice([-1.0, 1.0], r.shape) * self.rng.uniform(0.25, 1, r.shape)
                  for r in results]
@@ -228,13 +244,33 @@ class Case:
             noisy = run(given)
             for clean, twin in zip(results, noisy):
                 self.require(tolerance.agree(np.asarray(twin), clean, share=0.5))
-            if kinds & UNDERFLOWERS:
-                noisy = [tolerance.underflowed(twin, sign * s) for twin, s in zip(noisy, signs)]
-            if not kinds <= MOVERS:
-                noisy = [tolerance.disturb(twin, tolerance.outward(twin, clean, sign * s), of_largest)
-                         for twin, clean, s in zip(noisy, results, signs)]
-            twins.append(noisy)
+            twins.append(disturbed(kinds, noisy, results, [sign * s for s in signs]))
         return [Value(n, r, (a, b)) for n, r, a, b in zip(outputs, results, *twins)]
+
+    def moved_by_noise(self, tries: int = 64) -> set[str]:
+        """The values that change by more than half the tolerance under some noise. A graph is made with two noises, which
+        may both miss a tie: who finds a difference asks with more."""
+        clean = {value.name: value.data for value in self.values}
+        moved: set[str] = set()
+        for attempt in range(tries):
+            rng = np.random.default_rng(attempt)
+            noisy = {**self.weights, **self.feeds}
+            for item in self.fragments:
+                kinds = {node.op_type for node in evaluate.walk(item.nodes)}
+                known = [clean[name] for name in item.outputs]
+                given = [noisy[name] for name in item.inputs]
+                if len(list(evaluate.walk(item.nodes))) > len(item.nodes):  # a body has noise of its own
+                    given = [tolerance.disturb(array, rng.choice([-1.0, 1.0], array.shape), 0.0) for array in given]
+                try:
+                    results = [np.asarray(result) for result in item.run(given)]
+                except Exception:  # any exception: noise made the inputs invalid, and what follows is not known
+                    results = known
+                    moved.update(item.outputs)
+                moved.update(name for name, result, data in zip(item.outputs, results, known)
+                             if not tolerance.agree(result, data, share=0.5))
+                signs = [rng.choice([-1.0, 1.0], r.shape) * rng.uniform(0.25, 1, r.shape) for r in results]
+                noisy.update(zip(item.outputs, disturbed(kinds, results, known, signs)))
+        return moved
 
     def attempt(self, recipe: Callable[[Case], object]) -> bool:
         """Lets `recipe` add nodes; removes all of these if one is refused."""

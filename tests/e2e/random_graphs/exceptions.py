@@ -130,6 +130,16 @@ def of_mean_and_deviation(x: np.ndarray, query: Query) -> np.ndarray:
     return (x - x.mean(axes, keepdims=True)) / (x.std(axes, keepdims=True) + 1e-9)
 
 
+def of_groups(x: np.ndarray, query: Query) -> np.ndarray:
+    groups, (scale, bias) = query.attribute("num_groups"), (np.asarray(given, np.float64) for given in query.inputs[1:3])
+    parts = x.reshape(len(x), groups, -1)
+    variance = parts.var(-1, keepdims=True)
+    y = (parts - parts.mean(-1, keepdims=True)) / np.sqrt(variance + query.attribute("epsilon", 1e-5))
+    per_channel = 1 if query.opset >= 21 else x.shape[1] // groups  # an older one scales groups
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    return y.reshape(x.shape) * np.repeat(scale, per_channel).reshape(shape) + np.repeat(bias, per_channel).reshape(shape)
+
+
 def gelu(x: np.ndarray, query: Query) -> np.ndarray:
     if query.attribute("approximate", b"none") == b"tanh":
         return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
@@ -141,6 +151,7 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 FORMULAS: dict[str, Callable[[np.ndarray, Query], np.ndarray]] = {
     "Erf": lambda x, _: erf(x),
     "Gelu": gelu,
+    "GroupNormalization": of_groups,
     "HardSwish": lambda x, _: x * np.clip(x / 6 + 0.5, 0, 1),
     "LpNormalization": norm_p,
     "MeanVarianceNormalization": of_mean_and_deviation,
@@ -174,7 +185,9 @@ TABLE = [
         "evaluator subtracts squares of nearly equal elements in f32, and loses their difference"),
     Row(("ReduceLogSumExp",), lambda q: q.inputs[0].dtype.kind in "iu", Opinion.NONE,
         "cut to an integer: a rounding before that decides between two of them"),
-    Row(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
+    Row(("GroupNormalization",), always, Opinion.FORMULA,
+        "onnxruntime and the reference evaluator subtract squares of nearly equal elements in f32, and lose their difference"),
+    Row(("DFT", "STFT"), is_f64, Opinion.NONE,
         "onnxruntime calculates in f32 within, and so does the reference evaluator"),
     Row(("LpNormalization",), has_tiny, Opinion.FORMULA,
         "both square in f32, where 1e-25 becomes 0"),
@@ -206,7 +219,7 @@ TABLE = [
     Row(("MaxPool", "AveragePool", "LpPool"), is_skipping_pool, Opinion.NONE,
         "both shift the windows, or lose one, where SAME padding would be below zero"),
     Row(("BatchNormalization", "InstanceNormalization", "LayerNormalization",
-         "GroupNormalization", "RMSNormalization"), is_bf16,
+         "RMSNormalization"), is_bf16,
         Opinion.NONE, "onnxruntime refuses, and the reference evaluator rounds each step"),
     Row((*REDUCTIONS, "CumSum"), is_bf16, Opinion.NONE,
         "onnxruntime refuses, and the reference evaluator adds in bf16: a sum of many stops growing"),
@@ -219,6 +232,8 @@ TABLE = [
     Row(("Slice",), lambda q: is_bf16(q) and len(q.inputs) > 4 and bool((q.inputs[4] < 0).any()),
         Opinion.NONE, "onnxruntime refuses, and the reference evaluator starts before the first "
         "element where the standard starts at it"),
+    Row(("Unsqueeze",), lambda q: is_bf16(q) and list(q.attribute("axes", [])) != sorted(q.attribute("axes", [])),
+        Opinion.NONE, "onnxruntime refuses bf16, and the reference evaluator inserts axes in the order in which they are given"),
     Row(("GlobalMaxPool",), lambda q: is_not_f32(q) and q.inputs[0].ndim != 4, Opinion.NONE,
         "onnxruntime has f32 only, and the reference evaluator pools two dimensions, of an image"),
     Row(("Gather",), is_text, Opinion.REFERENCE,

@@ -8,6 +8,7 @@ rounded the other way) is no matter of agreement, and is left out.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -30,6 +31,7 @@ TABLE: dict[str, tuple[np.dtype, Tolerance]] = {
     "bf16": (BF16, Tolerance(1e-1, 6e-2, 2.0**-8, 1)),
 }
 _BY_DTYPE = {dtype: tolerance for dtype, tolerance in TABLE.values()}
+FLOATS = frozenset(_BY_DTYPE) - {BF16}
 
 
 def tolerance_of(dtype: np.dtype) -> Tolerance | None:
@@ -62,13 +64,21 @@ def agree(actual: np.ndarray, expected: np.ndarray, share: float = 1.0) -> bool:
     return bool((near | (a == e) | (np.isnan(a) & np.isnan(e))).all())
 
 
-def underflowed(array: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """`array` with the least f16 in place of zeros: of a product that vanishes in f16, runtimes
-    that keep more digits between operations have something left to divide by."""
-    if array.dtype != np.float16:
+def underflowed(array: np.ndarray, signs: np.ndarray, types: Container[np.dtype]) -> np.ndarray:
+    """`array` with the least number in place of zeros, if it is of one of `types`: of a product that
+    vanishes in f16, runtimes that keep more digits between operations have something left to divide
+    by."""
+    if array.dtype not in types:
         return array
-    least = np.finfo(np.float16).smallest_subnormal
+    least = np.finfo(array.dtype).tiny if array.dtype != np.float16 else np.finfo(array.dtype).smallest_subnormal
     return np.where(array == 0, np.copysign(least, signs).astype(array.dtype), array)
+
+
+def flushed(array: np.ndarray) -> np.ndarray:
+    """`array` with zeros in place of subnormal numbers, which `cpu` takes as zero (docs/numbers.md)."""
+    if array.dtype not in (np.float32, np.float64):
+        return array
+    return np.where(np.abs(array) < np.finfo(array.dtype).tiny, np.zeros_like(array), array)
 
 
 def outward(twin: np.ndarray, clean: np.ndarray, signs: np.ndarray) -> np.ndarray:
@@ -81,9 +91,9 @@ def outward(twin: np.ndarray, clean: np.ndarray, signs: np.ndarray) -> np.ndarra
     return np.where((moved == 0) | np.isnan(moved), signs, np.copysign(np.abs(signs), moved))
 
 
-def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarray:
+def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float, term: float = 0.0) -> np.ndarray:
     """`array` with the noise of its type: relative to each element, and to `of_largest` of the
-    largest where an operator adds many terms up. Zeros stay zero otherwise, and what noise takes
+    largest, or of a `term` that no element shows, where an operator adds many terms up. Zeros stay zero otherwise, and what noise takes
     past zero becomes zero: terms that cancel leave 0 in one runtime and a rounding in another. Noise
     that the type would round away becomes one place: other runtimes keep more digits."""
     row = tolerance_of(array.dtype)
@@ -92,8 +102,8 @@ def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarr
     wide = array.astype(np.float64)
     step = row.noise * row.last_place
     with np.errstate(invalid="ignore", over="ignore"):
-        largest = float(np.abs(wide).max()) if of_largest else 0.0
-        noisy = wide * (1 + step * signs) + step * of_largest * largest * signs
+        largest = max(float(np.abs(wide).max()), term) if of_largest else 0.0
+        noisy = wide + step * signs * (np.abs(wide) + of_largest * largest)
         noisy = np.where(noisy * np.sign(wide) < 0, 0.0, noisy)
         moved = np.where(np.isfinite(wide), noisy, wide).astype(array.dtype)
         is_stuck = (moved == array) & (noisy != wide) & np.isfinite(wide)
