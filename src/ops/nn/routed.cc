@@ -5,7 +5,7 @@
 // A is f32 [T, K], a row for each token, or [T, J, K], one for each of its J matrices. B [E, N, K]
 // has E matrices: W is B of f32, f16 or bf16, or (B - zeros) * scales of u4, i4, u8 or i8. Scales
 // f32 and zeros [E, N, K / s] are those of blocks of `block_size` s places along K. Routes i64
-// [T, J] are checked in each run: at least 0 and below E.
+// [T, J] are checked in each run: at least 0 and below E, or -1, which makes zeros.
 //
 // Only those matrices of B are read that a row is routed to, so a mixture of experts costs what its
 // chosen experts cost. If `sluice_weights` is "int8", a kernel may round rows of A to 8 bits.

@@ -1,5 +1,6 @@
 // sluice::RoutedMatMul: rows of one matrix are brought together, multiplied as a product of its
-// own, and brought back. A row that is alone with its matrix stays where it is.
+// own, and brought back. A row that is alone with its matrix stays where it is. Rows without a
+// matrix, whose route is kNoMatrix, stand behind those of the last one.
 
 #include "ops/matrix/routed_matrix.h"
 
@@ -22,6 +23,8 @@ namespace {
 
 using plugin::dims_of;
 using plugin::unimplemented;
+
+constexpr std::int64_t kNoMatrix = -1;
 
 enum RoutedInput { kRoutedA, kRoutedB, kRoutedScales, kRoutedZeros, kRoutes, kNumRoutedInputs };
 
@@ -121,11 +124,12 @@ class RoutedProduct : public Kernel, public LooksAtStop {
     const auto* routes = run.input<std::int64_t>(kRoutes);
     // Each worker by itself: none touches a matrix before it knows that all numbers are in range.
     for (std::int64_t i = 0; i < plan_.m; ++i) {
-      if (routes[i] >= 0 && routes[i] < matrices_) continue;
+      if (routes[i] >= kNoMatrix && routes[i] < matrices_) continue;
       if (worker.index == 0) run.fail(plugin::index_outside(routes[i], 0, matrices_));
       return;
     }
     const RouteOrder order = sorted(routes, worker);
+    if (phase == 0) clear_rest(run, order, worker);
     for (std::int64_t matrix = 0; matrix < matrices_; ++matrix) {
       if (order.count(matrix) == 0) continue;
       if (is_stopped()) return;
@@ -184,13 +188,25 @@ class RoutedProduct : public Kernel, public LooksAtStop {
     std::int64_t* next = begins + matrices_ + 1;
     auto* pairs = reinterpret_cast<std::int32_t*>(next + matrices_ + 1);
     for (std::int64_t i = 0; i <= matrices_; ++i) begins[i] = 0;
-    for (std::int64_t i = 0; i < plan_.m; ++i) ++begins[routes[i] + 1];
-    for (std::int64_t i = 0; i < matrices_; ++i) begins[i + 1] += begins[i];
-    for (std::int64_t i = 0; i < matrices_; ++i) next[i] = begins[i];
+    const auto place = [&](std::int64_t route) { return route == kNoMatrix ? matrices_ : route; };
     for (std::int64_t i = 0; i < plan_.m; ++i) {
-      pairs[next[routes[i]]++] = static_cast<std::int32_t>(i);
+      if (routes[i] != kNoMatrix) ++begins[routes[i] + 1];
+    }
+    for (std::int64_t i = 0; i < matrices_; ++i) begins[i + 1] += begins[i];
+    for (std::int64_t i = 0; i <= matrices_; ++i) next[i] = begins[i];
+    for (std::int64_t i = 0; i < plan_.m; ++i) {
+      pairs[next[place(routes[i])]++] = static_cast<std::int32_t>(i);
     }
     return {pairs, begins};
+  }
+
+  /// This worker's part of the results without a matrix.
+  void clear_rest(const Run& run, const RouteOrder& order, const Worker& worker) const {
+    const std::int64_t begin = order.begins[matrices_];
+    const Share share = share_of(plan_.m - begin, 1, worker);
+    for (std::int64_t i = begin + share.begin; i < begin + share.end; ++i) {
+      std::memset(run.output<float>(0) + order.pairs[i] * plan_.n, 0, bytes_of(plan_.n));
+    }
   }
 
   const float* row_of(const Run& run, std::int64_t pair) const {

@@ -25,10 +25,15 @@ Agreement routed_agreement(float tolerance) {
 struct RoutedCase {
   std::int64_t tokens = 1, each = 2;
   bool has_own_rows = false;
+  std::int64_t none = 0;  ///< each so many-th route is -1; 0: none is
 
   Longs routes() const {
     Longs all;
     for (std::int64_t i = 0; i < tokens * each; ++i) {
+      if (none > 0 && i % none == 0) {
+        all.push_back(-1);
+        continue;
+      }
       const std::int64_t route = (i * i + i / 3) % kStacked;
       all.push_back(route == kStacked - 2 ? 0 : route);
     }
@@ -45,7 +50,8 @@ struct RoutedCase {
 };
 
 std::vector<RoutedCase> routed_cases() {
-  return {{1, 2}, {1, 2, true}, {7, 3}, {7, 3, true}, {40, 4, true}, {0, 2}};
+  return {{1, 2}, {1, 2, true},     {7, 3},          {7, 3, true},     {40, 4, true},
+          {0, 2}, {1, 1, false, 1}, {5, 1, true, 1}, {7, 3, false, 2}, {40, 4, true, 3}};
 }
 
 void add_floats(TestOp& op, sluice_element_type element) {
@@ -141,7 +147,7 @@ TEST(RoutedMatMul, TakesNumbersOfFewBitsByBlocks) {
 
 TEST(RoutedMatMul, RefusesRoutesOutOfRange) {
   for (const Backend& backend : backends_to_test()) {
-    for (const std::int64_t route : {std::int64_t{-1}, kStacked}) {
+    for (const std::int64_t route : {std::int64_t{-2}, kStacked}) {
       TestOp op("RoutedMatMul", "sluice", 1);
       RoutedCase{2, 2}.add_rows(op);
       add_floats(op, plugin::kF32);

@@ -84,13 +84,17 @@ Status check(const sluice_op& op) {
   return has_ranks && find_problem(op, &problem) ? plugin::ok() : shapes_disagree(op);
 }
 
-// `$0` checks the route `at`; `$1` applies scales.
+// `$0` checks the route `at`; `$1` applies scales. A row without a matrix, at -1, becomes zeros.
 constexpr const char* kText = R"(
   const int lane = threadIdx.x % 32;
   const Index pair = Index(blockIdx.x) % kPairs;
   const Index first =
       Index(blockIdx.x) / kPairs * (kWarps * kColumns) + threadIdx.x / 32 * kColumns;
   long long at = routes[pair];
+  if (at == -1) {
+    if (lane < kColumns && first + lane < kN) y[pair * kN + first + lane] = 0;
+    return;
+  }
 $0  const Index lines = Index(at) * kN;
   const float* const row = a + (kHasOwnRows ? pair : pair / kEach) * kK;
   float sums[kColumns] = {};

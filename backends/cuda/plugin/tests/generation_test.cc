@@ -158,6 +158,7 @@ struct Routed {
   bool has_zeros = false;
   bool has_own_rows = false;
   std::int64_t tokens = 3, each = 2, matrices = 4, n = 37, k = 64;
+  std::int64_t none = 0;  ///< each so many-th route is -1; 0: none is
 
   std::int64_t pairs() const { return tokens * each; }
   std::int64_t blocks() const { return block > 0 ? k / block : 0; }
@@ -185,7 +186,8 @@ std::vector<Values> numbers_of(const Routed& c, const sluice_op& op) {
     inputs[3].push_back(static_cast<float>(i * 5 % 8));
   }
   for (std::int64_t i = 0; i < c.pairs(); ++i) {
-    inputs[4].push_back(static_cast<float>(i * 3 % c.matrices));
+    const bool has_none = c.none > 0 && i % c.none == 0;
+    inputs[4].push_back(has_none ? -1.0F : static_cast<float>(i * 3 % c.matrices));
   }
   return inputs;
 }
@@ -195,9 +197,10 @@ std::vector<double> routed(const Routed& c, const std::vector<Values>& inputs) {
   for (std::int64_t pair = 0; pair < c.pairs(); ++pair) {
     const std::int64_t row = c.has_own_rows ? pair : pair / c.each;
     for (std::int64_t j = 0; j < c.n; ++j) {
-      const std::int64_t line = static_cast<std::int64_t>(inputs[4][place(pair)]) * c.n + j;
+      const auto route = static_cast<std::int64_t>(inputs[4][place(pair)]);
+      const std::int64_t line = route * c.n + j;
       double sum = 0;
-      for (std::int64_t i = 0; i < c.k; ++i) {
+      for (std::int64_t i = 0; i < c.k && route >= 0; ++i) {
         double w = double{inputs[1][place(line * c.k + i)]};
         if (c.block > 0) {
           const std::size_t at = place(line * c.blocks() + i / c.block);
@@ -215,7 +218,8 @@ TEST(GenerationKernels, RowsAreMultipliedWithTheMatricesTheyAreRoutedTo) {
   const testing::EmulatedDevice device(80);
   if (!device.has_compiler()) GTEST_SKIP() << "no compiler for CUDA";
   for (const Routed& c :
-       {Routed{}, Routed{.has_own_rows = true}, Routed{.type = plugin::kF16},
+       {Routed{}, Routed{.has_own_rows = true}, Routed{.none = 1},
+        Routed{.has_own_rows = true, .n = 70, .none = 2}, Routed{.type = plugin::kF16},
         Routed{.type = plugin::kBf16, .n = 5, .k = 31}, Routed{.type = plugin::kI8, .block = 32},
         Routed{.type = plugin::kU8, .block = 16, .has_zeros = true},
         Routed{.type = plugin::kI4, .block = 32, .has_own_rows = true},
@@ -235,7 +239,7 @@ TEST(GenerationKernels, RouteOutsideOfTheMatricesIsAnError) {
   TestOp op("RoutedMatMul", plugin::kF32);
   const Routed c;
   describe(c, op);
-  for (const float route : {-1.0F, 4.0F}) {
+  for (const float route : {-2.0F, 4.0F}) {
     std::vector<Values> inputs = numbers_of(c, op.get());
     inputs[4][3] = route;
     const auto result = testing::run_op(*device.backend, *device.group, op.get(), inputs);

@@ -65,6 +65,10 @@ Status run_routed_matmul(const Call& call) {
   std::vector<double> y;
   for (std::int64_t i = 0; i < pairs; ++i) {
     const std::int64_t route = routes[index(i)];
+    if (route == -1) {
+      y.resize(y.size() + index(shape.n));
+      continue;
+    }
     if (route < 0 || route >= shape.matrices) {
       return plugin::index_outside(route, 0, shape.matrices);
     }
