@@ -143,6 +143,9 @@ typedef struct sluice_generate_request {
    * text has not; at most 512. Other tokens may spell them. */
   const char* const* bad_words;
   size_t num_bad_words;
+  /* The name of an adapter that `sluice compile --adapter` gave the model: the text is computed
+   * with it. Null: the model alone. */
+  const char* adapter;
 } sluice_generate_request;
 
 /* How likely the model found a token, whatever the sampling made of it. */
@@ -185,9 +188,10 @@ SLUICE_API int64_t sluice_generator_context(const sluice_generator* generator);
 
 /* Begins a text and ends the former one. Computes nothing yet; what the prompt shares with the
  * former text is not computed again. Fails: INVALID_ARGUMENT for settings out of range, an empty
- * prompt, or ids that are no token; OUT_OF_RANGE, naming both lengths, where the prompt and
- * max_tokens exceed the context; UNIMPLEMENTED, by its name, for a word of the schema that is not
- * supported; as sluice_tokenizer_encode and sluice_tokenizer_apply_chat_template. */
+ * prompt, or ids that are no token; NOT_FOUND for an adapter that the model lacks; OUT_OF_RANGE,
+ * naming both lengths, where the prompt and max_tokens exceed the context; UNIMPLEMENTED, by its
+ * name, for a word of the schema that is not supported; as sluice_tokenizer_encode and
+ * sluice_tokenizer_apply_chat_template. */
 SLUICE_API sluice_code sluice_generator_start(sluice_generator* generator,
                                               const sluice_generate_request* request);
 /* The next piece; null at the end of the text. The first call computes the prompt. The piece is

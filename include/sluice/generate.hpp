@@ -143,6 +143,7 @@ struct GenerateRequest {
   std::function<bool()> is_stopped = {};    ///< true ends it at once; must not throw
   std::string schema = {};                  ///< a JSON schema that the text fits
   std::string grammar = {};                 ///< or a grammar in GBNF
+  std::string adapter = {};                 ///< of the model's; empty: the model alone
 };
 
 /// Why a text ended.
@@ -184,7 +185,8 @@ class Generator {
   /// Begins a text and ends the former one; computes nothing yet.
   /// Fails: as sluice_generator_start; INVALID_ARGUMENT for a text with a NUL.
   [[nodiscard]] std::optional<Error> start(GenerateRequest request) {
-    for (const std::string* text : {&request.chat, &request.schema, &request.grammar}) {
+    for (const std::string* text :
+         {&request.chat, &request.schema, &request.grammar, &request.adapter}) {
       if (auto error = detail::check_text(*text)) return error;
     }
     if (auto error = detail::check_texts(request.stops)) return error;
@@ -244,6 +246,7 @@ class Generator {
     if (!request.chat.empty()) given.chat = request.chat.c_str();
     if (!request.schema.empty()) given.schema = request.schema.c_str();
     if (!request.grammar.empty()) given.grammar = request.grammar.c_str();
+    if (!request.adapter.empty()) given.adapter = request.adapter.c_str();
     given.stop_ids = request.stop_ids.data();
     given.num_stop_ids = request.stop_ids.size();
     given.logit_bias = request.logit_bias.data();

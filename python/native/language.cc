@@ -122,7 +122,7 @@ class NativeGenerator {
              const std::vector<std::string>& bad_words, std::optional<std::uint64_t> seed,
              std::optional<std::int64_t> top_logprobs, const std::vector<std::string>& stop,
              const std::vector<std::int64_t>& stop_ids, const std::optional<std::string>& schema,
-             const std::optional<std::string>& grammar) {
+             const std::optional<std::string>& grammar, const std::optional<std::string>& adapter) {
     static constexpr std::int64_t kNoId = 0;
     sluice_generate_request request = {};
     request.struct_size = sizeof(request);
@@ -160,6 +160,7 @@ class NativeGenerator {
     request.num_stop_ids = stop_ids.size();
     if (schema) request.schema = without_nul(*schema);
     if (grammar) request.grammar = without_nul(*grammar);
+    if (adapter) request.adapter = without_nul(*adapter);
     request.is_stopped = &has_signal;
     request.user_data = this;
     require_process(generation_);
@@ -289,7 +290,8 @@ void bind_language(nb::module_& module) {
            nb::arg("repetition_penalty").none(), nb::arg("presence_penalty").none(),
            nb::arg("frequency_penalty").none(), nb::arg("logit_bias"), nb::arg("bad_words"),
            nb::arg("seed").none(), nb::arg("top_logprobs").none(), nb::arg("stop"),
-           nb::arg("stop_ids"), nb::arg("schema").none(), nb::arg("grammar").none())
+           nb::arg("stop_ids"), nb::arg("schema").none(), nb::arg("grammar").none(),
+           nb::arg("adapter").none())
       .def("next", &NativeGenerator::next)
       .def("finish", &NativeGenerator::finish)
       .def("num_prompt_tokens", &NativeGenerator::num_prompt_tokens)

@@ -29,6 +29,7 @@ class CompileOptions(TypedDict, total=False):
     shapes: Shapes
     weights: str  #: precision of constant matrices in products: "f32", "bf16" or "int8"
     kv_cache: str  #: numbers of a language model's keys and values: "f32", "f16" or "int8"
+    adapters: Mapping[str, Path]  #: folders of PEFT by the names that texts of a language model ask for
     backends: Sequence[str]  #: in order of preference
     places: Sequence[str]  #: PATTERN=BACKEND[,BACKEND]: where operations may run
     operator_times: Path  #: chooses backends by the times in this file
@@ -106,6 +107,8 @@ def as_flags(given: CompileOptions) -> list[str]:
                 flags += ["--shape", f"{key}={_joined(_dims(dims))}"]
         elif name == "places":
             flags += [part for place in given["places"] for part in ("--place", place)]
+        elif name == "adapters":
+            flags += [part for key, folder in given["adapters"].items() for part in ("--adapter", f"{key}={os.fspath(folder)}")]
         elif name in _LISTS:
             flags += [_LISTS[name], _joined([value] if isinstance(value, str) else value)]
         elif name in _VALUES:

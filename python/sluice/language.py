@@ -192,7 +192,8 @@ class LanguageModel:
                  presence_penalty: float | None, frequency_penalty: float | None,
                  logit_bias: Mapping[int, float] | None, bad_words: str | Sequence[str], seed: int | None,
                  top_logprobs: int | None, stop: str | Sequence[str], stop_ids: Sequence[int],
-                 schema: Schema | None, grammar: str | None, variables: Mapping[str, Any] | None) -> Generation:
+                 schema: Schema | None, grammar: str | None, adapter: str | None,
+                 variables: Mapping[str, Any] | None) -> Generation:
         stops = [stop] if isinstance(stop, str) else list(stop)
         if any(not text or "\0" in text for text in stops):
             raise InvalidArgument("a text of stop is empty or holds a zero")
@@ -202,7 +203,7 @@ class LanguageModel:
             native.start(text, ids, chat, max_tokens, temperature, top_k, top_p, min_p, repetition_penalty,
                          presence_penalty, frequency_penalty, list((logit_bias or {}).items()),
                          [bad_words] if isinstance(bad_words, str) else list(bad_words), seed, top_logprobs, stops,
-                         list(stop_ids), _schema_text(schema), grammar)
+                         list(stop_ids), _schema_text(schema), grammar, adapter)
         except BaseException:
             self._give_back(native)
             raise

@@ -157,6 +157,7 @@ class Model(SignedModel[_native.Model], Package):
         stop_ids: Sequence[int] = (),
         schema: Schema | None = None,
         grammar: str | None = None,
+        adapter: str | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> Generation:
         """The text that a language model writes after `prompt`: iterate over it for its pieces.
@@ -169,7 +170,7 @@ class Model(SignedModel[_native.Model], Package):
         the second, -2 to 2. `logit_bias`: {token: -100 to 100}, added to logits. `bad_words`: texts whose tokens, at
         a begin or behind a space, do not come. `seed`: of the draws. What is None the model's authors advise. `stop`, `stop_ids`: texts and tokens that end the text. `top_logprobs`: the
         text's `logprobs` tell of each token, and of so many of the likeliest ones. `schema`: the text is JSON that fits
-        this JSON schema. `grammar`: or a text of this grammar, in GBNF. `variables`: what a chat's template reads besides messages, such as {"tools": [...]}. A model without a tokenizer takes tokens
+        this JSON schema. `grammar`: or a text of this grammar, in GBNF. `adapter`: the name of one that the model was compiled with (`adapters`), which computes the text. `variables`: what a chat's template reads besides messages, such as {"tools": [...]}. A model without a tokenizer takes tokens
         and writes their ids. Raises InvalidArgument for a model that generates no text; OutOfRange, naming both
         lengths, where the prompt and `max_tokens` exceed the context. Several texts of a model are computed at a
         time, each in its own thread.
@@ -179,7 +180,7 @@ class Model(SignedModel[_native.Model], Package):
             repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
             frequency_penalty=frequency_penalty, logit_bias=logit_bias, bad_words=bad_words, seed=seed,
             top_logprobs=top_logprobs, stop=stop, stop_ids=stop_ids,
-            schema=schema, grammar=grammar, variables=variables)
+            schema=schema, grammar=grammar, adapter=adapter, variables=variables)
 
     def embed(self, texts: str | Iterable[str]) -> Array:
         """Vectors of texts by a model such as BERT: f32[texts, width], or f32[width] of one text.

@@ -75,13 +75,14 @@ std::string environment_text() {
 std::string flags_text(const options::CompileFlags& flags) {
   const auto& [shapes, backends, overridable, optimize, places, operator_times, min_segment,
                max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
-               kv_cache, graphs, architectures, code, emit, operators, pack, packed_only] = flags;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n",
-                     shapes, backends, overridable, optimize, places,
-                     operator_times.empty() ? "" : file_text(operator_times), min_segment,
-                     max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
-                     kv_cache, graphs, architectures, code.empty() ? "" : code + tree_text(code),
-                     emit, operators.empty() ? "" : file_text(operators), pack, packed_only);
+               kv_cache, adapters, graphs, architectures, code, emit, operators, pack,
+               packed_only] = flags;
+  return fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", shapes, backends,
+      overridable, optimize, places, operator_times.empty() ? "" : file_text(operator_times),
+      min_segment, max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
+      kv_cache, adapters, graphs, architectures, code.empty() ? "" : code + tree_text(code), emit,
+      operators.empty() ? "" : file_text(operators), pack, packed_only);
 }
 
 std::string external_text(const Source& source, std::span<const std::byte> model) {
@@ -102,9 +103,14 @@ std::string external_text(const Source& source, std::span<const std::byte> model
 }
 
 /// Files may be links to others, whose size and time count.
-std::string recipe_text(const fs::path& path) {
+std::string recipe_text(const fs::path& path, const std::vector<std::string>& adapters) {
   std::string text;
   for (const fs::path& file : recipes::files_of_model(path)) text += file_text(fs::absolute(file));
+  for (const std::string& adapter : adapters) {
+    const auto source = recipes::AdapterSource::parse(adapter);
+    if (!source.is_ok()) continue;  // the compilation fails
+    for (const fs::path& file : source->files()) text += file_text(fs::absolute(file));
+  }
   return text;
 }
 
@@ -130,10 +136,10 @@ Result<std::string> cache_key(const Source& source, const options::CompileFlags&
     // Weights may take gigabytes; their file's size and time stand for them.
     if (has_recipe) model = model.first(std::min(model.size(), kMaxSettingsBytes));
   }
-  const std::string text = flags_text(flags) + program_text() + backends_text(backends) +
-                           environment_text() +
-                           (has_recipe ? recipe_text(source.path) : external_text(source, model)) +
-                           fmt::format("{} bytes", model.size());
+  const std::string text =
+      flags_text(flags) + program_text() + backends_text(backends) + environment_text() +
+      (has_recipe ? recipe_text(source.path, flags.adapters) : external_text(source, model)) +
+      fmt::format("{} bytes", model.size());
   return fmt::format("{:016x}-{:016x}", package::checksum_of(model),
                      package::checksum_of(std::as_bytes(std::span(text))));
 }

@@ -42,7 +42,11 @@ Result<recipes::Model> import_by_recipe(const Source& source, const options::Com
                                         const Outcome& outcome) {
   if (!flags.shapes.empty())
     return invalid_argument("--shape is for ONNX files, not for language models");
-  auto read = recipes::read_model(source.path, cache_of(flags.kv_cache));
+  std::vector<recipes::AdapterSource> adapters;
+  for (const std::string& text : flags.adapters) {
+    adapters.push_back(SLUICE_TRY(recipes::AdapterSource::parse(text).with_context("--adapter")));
+  }
+  auto read = recipes::read_model(source.path, cache_of(flags.kv_cache), adapters);
   recipes::Model model = SLUICE_TRY(std::move(read).with_context(source.path.string()));
   if (outcome.draft == nullptr) take_out_of_files(model.graph.main());
   return model;
@@ -68,8 +72,9 @@ Result<recipes::Model> import(const Source& source, const options::CompileFlags&
   recipes::Model model;
   if (!source.path.empty() && recipes::has_recipe(source.path)) {
     model = SLUICE_TRY(import_by_recipe(source, flags, outcome));
-  } else if (flags.kv_cache != "f32") {
-    return invalid_argument("--kv-cache is for folders and GGUF files of language models");
+  } else if (flags.kv_cache != "f32" || !flags.adapters.empty()) {
+    return invalid_argument("{} is for folders and GGUF files of language models",
+                            flags.adapters.empty() ? "--kv-cache" : "--adapter");
   } else {
     model.graph = SLUICE_TRY(import_graph(source, flags.shapes, flags.overridable, outcome));
   }

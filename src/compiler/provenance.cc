@@ -86,7 +86,8 @@ std::string words_of(const options::CompileFlags& flags) {
   const options::CompileFlags usual;
   const auto& [shapes, backends, overridable, optimize, places, operator_times, min_segment,
                max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
-               kv_cache, graphs, architectures, code, emit, operators, pack, packed_only] = flags;
+               kv_cache, adapters, graphs, architectures, code, emit, operators, pack,
+               packed_only] = flags;
   Words words;
   // Always there, so that no package has an empty text.
   words.add_each("--backend", {fmt::format("{}", fmt::join(backends, ","))});
@@ -105,6 +106,9 @@ std::string words_of(const options::CompileFlags& flags) {
   words.add("--strassen", strassen, usual.strassen);
   words.add("--weights", weights, usual.weights);
   words.add("--kv-cache", kv_cache, usual.kv_cache);
+  for (const std::string& adapter : adapters) {
+    words.add_each("--adapter", {adapter.substr(0, adapter.find('=')) + "=FOLDER"});
+  }
   words.add("--arch", architectures, usual.architectures);
   words.add_if(!code.empty(), "--code FOLDER");
   words.add_if(!operators.empty(), "--operators FILE");

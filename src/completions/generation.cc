@@ -61,7 +61,7 @@ Status Generation::start(std::shared_ptr<TextSink> sink) {
 void Generation::set_pool(std::shared_ptr<generate::PagePool> pool) {
   const std::int64_t places = pool->places();
   pages_ = std::make_shared<generate::Pages>(std::move(pool));
-  auto known = language_->scheduler->prefixes().find(sequence_.tokens(), places, account_);
+  auto known = language_->scheduler->prefixes().find(sequence_.tokens(), places, page_account());
   const std::int64_t computed = std::ssize(known) * places;
   pages_->share(std::move(known));
   sequence_.set_computed(computed);
@@ -72,13 +72,19 @@ void Generation::set_pool(std::shared_ptr<generate::PagePool> pool) {
   shared_.num_cached_tokens += num_cached_tokens_;
 }
 
+/// Pages of one adapter say nothing about texts of another: each has accounts of its own.
+std::uint64_t Generation::page_account() const {
+  const std::uint64_t count = language_->facts.adapters.size() + 1;
+  return account_ * count + static_cast<std::uint64_t>(sequence_.adapter() + 1);
+}
+
 /// Others may share the pages that the last piece filled.
 void Generation::keep_pages() {
   const std::int64_t places = pages_->pool().places();
   const std::int64_t begin = piece_.end - std::ssize(piece_.ids);
   if (piece_.end / places == begin / places) return;
   const auto computed = sequence_.tokens().first(static_cast<std::size_t>(piece_.end));
-  language_->scheduler->prefixes().keep(computed, pages_->pages(), places, kept_, account_);
+  language_->scheduler->prefixes().keep(computed, pages_->pages(), places, kept_, page_account());
 }
 
 Status Generation::check() const {

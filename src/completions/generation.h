@@ -109,6 +109,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   Result<Next> take_step(std::span<const float> logits);
   void keep_pages();
+  std::uint64_t page_account() const;
   Result<Next> take_token(std::span<const float> logits);
   Status add_logprobs(std::span<const float> logits, std::int64_t token, Piece& piece) const;
   bool pause();

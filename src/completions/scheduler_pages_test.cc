@@ -166,6 +166,25 @@ TEST_F(SchedulerTest, SharesPagesWithinAnAccountAlone) {
   EXPECT_EQ(num_cached("one too many"), 0) << "has no number of its own";
 }
 
+TEST_F(SchedulerTest, SharesPagesWithinAnAdapterAlone) {
+  const auto num_cached = [&](const char* adapter, std::uint64_t account) {
+    Heard heard;
+    TextRequest request;
+    request.tokens.adapter = adapter;
+    request.account = account;
+    EXPECT_TRUE(start(make(Longs(70, 0), std::move(request)), heard).is_ok());
+    sink_->answer_with(2);
+    return heard.endings.at(0).num_cached_tokens;
+  };
+  for (const std::uint64_t account : {1, 2}) {
+    for (const char* adapter : {"", "a", "b"}) {
+      EXPECT_EQ(num_cached(adapter, account), 0) << adapter << account;
+    }
+  }
+  EXPECT_EQ(num_cached("a", 1), 64);
+  EXPECT_EQ(num_cached("", 2), 64);
+}
+
 TEST_F(SchedulerTest, TakesThePagesOfPausedTexts) {
   budget(3 * kPageBytes);
   Heard stalled, other;

@@ -20,6 +20,7 @@ void Batch::clear() {
   sequences_.clear();
   tables_.clear();
   last_.clear();
+  adapters_.clear();
 }
 
 void Batch::add(const Sequence::Piece& piece, const Pages& pages) {
@@ -32,6 +33,7 @@ void Batch::add(const Sequence::Piece& piece, const Pages& pages) {
   }
   tables_.reserve(tables_.size() + static_cast<std::size_t>(blocks_));
   last_.reserve(last_.size() + 1);
+  adapters_.reserve(last_.size() + 1);
   ids_.insert(ids_.end(), piece.ids.begin(), piece.ids.end());
   positions_.insert(positions_.end(), piece.positions.begin(), piece.positions.end());
   sequences_.resize(ids_.size(), num_sequences());
@@ -39,6 +41,7 @@ void Batch::add(const Sequence::Piece& piece, const Pages& pages) {
   auto entry = tables_.end() - blocks_;
   for (const PagePool::Page& page : pages.pages()) *entry++ = *page;
   last_.push_back(num_rows() - 1);
+  adapters_.push_back(piece.adapter);
 }
 
 void Batch::fill_up() {
@@ -49,17 +52,21 @@ void Batch::fill_up() {
   sequences_.resize(rows, sequences_.back());
   tables_.resize(sequences * static_cast<std::size_t>(blocks_));
   last_.resize(sequences, last_.back());
+  adapters_.resize(sequences, adapters_.back());
 }
 
 std::vector<std::pair<std::size_t, terms::TensorView>> Batch::inputs() {
   fill_up();
   terms::TensorView tables = view_of(tables_);
   tables.dims = {num_sequences(), blocks_};
-  return {{ports_.ids, view_of(ids_)},
-          {ports_.positions, view_of(positions_)},
-          {ports_.sequences, view_of(sequences_)},
-          {ports_.tables, std::move(tables)},
-          {ports_.last, view_of(last_)}};
+  std::vector<std::pair<std::size_t, terms::TensorView>> inputs = {
+      {ports_.ids, view_of(ids_)},
+      {ports_.positions, view_of(positions_)},
+      {ports_.sequences, view_of(sequences_)},
+      {ports_.tables, std::move(tables)},
+      {ports_.last, view_of(last_)}};
+  if (ports_.adapters) inputs.emplace_back(*ports_.adapters, view_of(adapters_));
+  return inputs;
 }
 
 }  // namespace sluice::generate

@@ -42,6 +42,7 @@ class Batch {
   std::vector<std::int64_t> ids_, positions_, sequences_;  ///< of rows
   std::vector<std::int64_t> tables_;                       ///< [sequences, blocks_]
   std::vector<std::int64_t> last_;                         ///< row of each sequence's last token
+  std::vector<std::int64_t> adapters_;                     ///< of sequences
   std::int64_t blocks_ = 0;
 };
 

@@ -55,6 +55,23 @@ TEST(Batch, PutsPiecesOfSequencesSideBySide) {
   EXPECT_THAT(made.numbers.at(4), ElementsAre(0, 2));
 }
 
+TEST(Batch, NamesTheAdapterOfEachSequence) {
+  const auto pool = pool_of(8);
+  Pages pages(pool);
+  ASSERT_TRUE(pages.reserve(1).is_ok());
+  Ports ports = kPorts;
+  ports.adapters = 5;
+  Batch batch(ports, 10);
+  for (int round = 0; round < 2; ++round) {
+    batch.clear();
+    for (const std::int64_t adapter : {1, -1, 0, 2, 1}) {
+      Longs id = {3}, position = {0};
+      batch.add({id, position, 1, adapter}, pages);
+    }
+    EXPECT_THAT(inputs_of(batch).numbers.at(5), ElementsAre(1, -1, 0, 2, 1, 1));
+  }
+}
+
 TEST(Batch, FillsUpWithItsLastRow) {
   const auto pool = pool_of(8);
   Pages pages(pool);

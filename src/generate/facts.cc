@@ -1,5 +1,9 @@
 #include "generate/facts.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "base/json/json_reader.h"
 
 namespace sluice::generate {
@@ -7,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::size_t kMaxStops = 64;
+constexpr std::size_t kMaxAdapters = 256;
 
 Result<float> float_or(const nlohmann::json& json, const char* name, float fallback) {
   const auto found = json.find(name);
@@ -43,8 +48,23 @@ Result<Facts> parse_facts(const std::string& text) {
   for (const JsonValue& stop : SLUICE_TRY(value.items_or_none("stop", kMaxStops))) {
     facts.stops.push_back(SLUICE_TRY(stop.as_int(0, kMost)));
   }
+  for (const JsonValue& name : SLUICE_TRY(value.items_or_none("adapters", kMaxAdapters))) {
+    facts.adapters.push_back(SLUICE_TRY(name.as_text()));
+  }
   facts.sampling = SLUICE_TRY(sampling_of(json));
   return facts;
+}
+
+Result<std::int64_t> find_adapter(const Facts& facts, const std::string& name) {
+  if (name.empty()) return -1;
+  const auto found = std::ranges::find(facts.adapters, name);
+  if (found != facts.adapters.end()) return found - facts.adapters.begin();
+  if (facts.adapters.empty()) {
+    return make_error(Code::kNotFound, "no adapter \"{}\": the model was compiled without adapters",
+                      name);
+  }
+  return make_error(Code::kNotFound, "no adapter \"{}\"; the model has {}", name,
+                    fmt::join(facts.adapters, ", "));
 }
 
 Result<Facts> facts_of(const std::map<std::string, std::string>& metadata) {

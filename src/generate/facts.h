@@ -15,10 +15,14 @@ namespace sluice::generate {
 inline constexpr const char* kFact = "sluice.generation";
 
 struct Facts {
-  std::int64_t context = 0;         ///< the most tokens of a sequence, its prompt included
-  std::vector<std::int64_t> stops;  ///< ids of tokens that end a text
-  Sampling sampling;                ///< what the model's authors advise; greedy without advice
+  std::int64_t context = 0;                ///< the most tokens of a sequence, its prompt included
+  std::vector<std::int64_t> stops;         ///< ids of tokens that end a text
+  std::vector<std::string> adapters = {};  ///< that a text may ask for, by number
+  Sampling sampling;  ///< what the model's authors advise; greedy without advice
 };
+
+/// The number of an adapter; -1 for the model alone, without a name. Fails: kNotFound.
+Result<std::int64_t> find_adapter(const Facts& facts, const std::string& name);
 
 /// Fails: kInvalidArgument naming the field that is missing or wrong.
 Result<Facts> parse_facts(const std::string& text);

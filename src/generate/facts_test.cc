@@ -23,11 +23,24 @@ TEST(Facts, AreGreedyWithoutThatAdvice) {
   EXPECT_TRUE(facts->stops.empty());
 }
 
+TEST(Facts, NumberAdapters) {
+  const auto facts = parse_facts(R"({"context":1,"adapters":["sql","chat"]})");
+  ASSERT_TRUE(facts.is_ok()) << facts.status().message();
+  EXPECT_EQ(find_adapter(*facts, "").value(), -1);
+  EXPECT_EQ(find_adapter(*facts, "sql").value(), 0);
+  EXPECT_EQ(find_adapter(*facts, "chat").value(), 1);
+  const auto other = find_adapter(*facts, "Chat");
+  EXPECT_EQ(other.status().code(), Code::kNotFound);
+  EXPECT_NE(other.status().message().find("sql, chat"), std::string::npos);
+  EXPECT_EQ(find_adapter(Facts(), "sql").status().code(), Code::kNotFound);
+}
+
 TEST(Facts, NameTheFieldThatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {"{}", "context: missing"},
       {R"({"context":0})", "context"},
       {R"({"context":1,"stop":[-1]})", "stop[0]"},
+      {R"({"context":1,"adapters":[1]})", "adapters[0]"},
       {R"({"context":1,"do_sample":true,"top_p":7})", "top_p"},
       {R"({"context":1,"do_sample":true,"top_p":"x"})", "top_p"},
       {"[", "not JSON"},

@@ -81,7 +81,8 @@ Result<std::vector<float>> Generator::score(std::vector<std::int64_t> ids) {
     batch_.clear();
     // Logits are those of a sequence's last token: each token is a sequence on the same pages.
     for (std::size_t i = 0; i < piece.ids.size(); ++i) {
-      batch_.add({piece.ids.subspan(i, 1), piece.positions.subspan(i, 1), piece.end}, pages_);
+      batch_.add({piece.ids.subspan(i, 1), piece.positions.subspan(i, 1), piece.end, piece.adapter},
+                 pages_);
     }
     SLUICE_TRY(run_batch());
     sequence_.take_piece(piece);

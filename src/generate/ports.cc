@@ -25,6 +25,8 @@ Result<Ports> find_ports(const terms::Signature& signature) {
   ports.sequences = SLUICE_TRY(index_of(signature.inputs, "sequences"));
   ports.tables = SLUICE_TRY(index_of(signature.inputs, "tables"));
   ports.last = SLUICE_TRY(index_of(signature.inputs, "last"));
+  const auto adapters = index_of(signature.inputs, "adapters");
+  if (adapters.is_ok()) ports.adapters = *adapters;
   ports.logits = SLUICE_TRY(index_of(signature.outputs, "logits"));
   const ir::Type& type = signature.outputs[ports.logits].type;
   const ir::Shape* shape = type.shape();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/result.h"
@@ -17,7 +18,8 @@ struct Ports {
   std::size_t sequences = 0;  ///< input, i64[tokens]: whose they are
   std::size_t tables = 0;     ///< input, i64[sequences, pages of the longest]
   std::size_t last = 0;       ///< input, i64[sequences]: tokens whose logits are wanted
-  std::size_t logits = 0;     ///< output, f32[sequences, vocabulary]
+  std::optional<std::size_t> adapters = {};  ///< input, i64[sequences]; of a model with adapters
+  std::size_t logits = 0;                    ///< output, f32[sequences, vocabulary]
   std::int64_t vocabulary = 0;
 };
 

@@ -35,6 +35,8 @@ Status Sequence::start(Request request) {
                       "the prompt has {} and {} may follow; the model's context has {}",
                       counted(count, "token"), wanted, facts_.context);
   }
+  const std::int64_t adapter = SLUICE_TRY(find_adapter(facts_, request.adapter));
+  if (std::exchange(adapter_, adapter) != adapter) computed_ = 0;
   // The last token of the prompt is always computed: its logits are wanted.
   const auto most = std::min(static_cast<std::size_t>(computed_), request.prompt.size() - 1);
   const auto first_other =
@@ -67,7 +69,7 @@ Result<Sequence::Piece> Sequence::next_piece(std::int64_t most) {
   std::iota(positions_.begin(), positions_.end(), computed_);
   const auto ids = std::span(tokens_).subspan(static_cast<std::size_t>(computed_),
                                               static_cast<std::size_t>(count));
-  return Piece{ids, positions_, computed_ + count};
+  return Piece{ids, positions_, computed_ + count, adapter_};
 }
 
 Status Sequence::check_stop() const {

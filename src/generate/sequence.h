@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -25,6 +26,7 @@ struct Request {
   /// Grammar that the text keeps to: it ends where the grammar may end, or as long as it may be.
   /// Null: none.
   std::shared_ptr<grammar::TokenGrammar> grammar = {};
+  std::string adapter = {};  ///< of the model's that computes the text; empty: the model alone
   /// Asked before each run of the model, and by runs every few milliseconds, on their thread: true
   /// ends the generation. May be empty.
   std::function<bool()> is_stopped = {};
@@ -53,11 +55,15 @@ class Sequence {
 
   const Facts& facts() const { return facts_; }
   std::int64_t vocabulary() const { return vocabulary_; }
+  /// Number of the text's adapter; -1: none.
+  std::int64_t adapter() const { return adapter_; }
   /// Tokens of the prompt and the text.
   std::span<const std::int64_t> tokens() const { return tokens_; }
 
   /// What the prompt shares with the former tokens is not computed again.
+  /// Those of another adapter are not the same.
   /// Fails: kInvalidArgument for an empty prompt, an id that is no token's, settings out of range;
+  ///        kNotFound for an adapter that the model lacks;
   ///        kOutOfRange, naming both lengths, where prompt and max_tokens exceed the context.
   Status start(Request request);
 
@@ -70,7 +76,8 @@ class Sequence {
   struct Piece {
     std::span<std::int64_t> ids;
     std::span<std::int64_t> positions;
-    std::int64_t end = 0;  ///< the place behind the last one
+    std::int64_t end = 0;       ///< the place behind the last one
+    std::int64_t adapter = -1;  ///< of the text; -1: none
   };
   /// The first tokens that the cache lacks, at most `most`; none where `choose` comes next.
   /// Fails: as `check_stop`; kFailedPrecondition before `start`.
@@ -102,6 +109,7 @@ class Sequence {
   std::vector<std::int64_t> tokens_;
   std::vector<std::int64_t> positions_;
   std::int64_t computed_ = 0;  ///< of the tokens, those whose keys and values are in the cache
+  std::int64_t adapter_ = -1;
   Finish finish_ = Finish::kNone;
 };
 

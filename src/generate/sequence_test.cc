@@ -22,6 +22,7 @@ Sequence sequence_of(std::int64_t context) {
   Facts facts;
   facts.context = context;
   facts.stops = {3};
+  facts.adapters = {"sql", "chat"};
   return Sequence(std::move(facts), kVocabulary);
 }
 
@@ -64,6 +65,22 @@ TEST(Sequence, ComputesNotAgainWhatTheNextPromptShares) {
   EXPECT_THAT(compute(sequence), ElementsAre(2, 3));
   ASSERT_TRUE(sequence.start({.prompt = {0, 1, 1, 1}}).is_ok());
   EXPECT_THAT(compute(sequence), ElementsAre(3)) << "the logits of the last token are wanted";
+}
+
+TEST(Sequence, ComputesAgainWhatAnotherAdapterComputed) {
+  Sequence sequence = sequence_of(20);
+  const auto positions = [&](const char* adapter) {
+    EXPECT_TRUE(sequence.start({.prompt = {0, 1, 2}, .adapter = adapter}).is_ok());
+    EXPECT_EQ(sequence.next_piece(1)->adapter, sequence.adapter());
+    return compute(sequence);
+  };
+  EXPECT_THAT(positions(""), ElementsAre(0, 1, 2));
+  EXPECT_THAT(positions(""), ElementsAre(2));
+  EXPECT_THAT(positions("chat"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(positions("chat"), ElementsAre(2));
+  EXPECT_EQ(sequence.start({.prompt = {0, 1, 2}, .adapter = "no"}).code(), Code::kNotFound);
+  EXPECT_THAT(positions("chat"), ElementsAre(2)) << "a refused text changes nothing";
+  EXPECT_THAT(positions("sql"), ElementsAre(0, 1, 2));
 }
 
 TEST(Sequence, EndsAtATokenAtTheLimitAndAtTheContext) {

@@ -102,6 +102,11 @@ void CompileFlags::add_rest(Options& options) {
       .shows_default();
   add_weights(options);
   add_kv_cache(options);
+  options
+      .add("--adapter", adapters,
+           "NAME=FOLDER: let texts of a language model ask for this low-rank adapter, a folder of "
+           "PEFT with adapter_config.json and adapter_model.safetensors (repeatable)")
+      .repeatable();
   options.flag("!--no-winograd", winograd,
                "Compute 3x3 convolutions directly: results are one digit closer to those of other "
                "runtimes, and a convolution takes up to three times as long");

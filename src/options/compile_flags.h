@@ -28,6 +28,7 @@ struct CompileFlags {
   int strassen = 0;                        ///< levels of Strassen's method in products, at most 2
   std::string weights = "f32";             ///< how exactly products keep their constant matrices
   std::string kv_cache = "f32";            ///< numbers of a language model's keys and values
+  std::vector<std::string> adapters;       ///< "sql=FOLDER": of a language model
   std::string graphs;                      ///< folder for the graph after each pass; empty: none
   std::vector<std::string> architectures;  ///< "sm_80": of GPUs, for compiled kernels
   std::string code;                        ///< folder of edited sources of kernels; empty: none

@@ -24,12 +24,14 @@ Result<nlohmann::json> stops_of(const nlohmann::json& value) {
 }  // namespace
 
 Result<std::string> generation_facts(const nlohmann::json& config, const nlohmann::json& generation,
-                                     std::int64_t context) {
+                                     std::int64_t context,
+                                     const std::vector<std::string>& adapters) {
   if (!generation.is_object()) return invalid_argument("generation_config.json is no object");
   constexpr const char* kStops = "eos_token_id";
   const nlohmann::json& source = generation.contains(kStops) ? generation : config;
   nlohmann::json facts = {{"context", context}};
   facts["stop"] = SLUICE_TRY(stops_of(source.value(kStops, nlohmann::json())));
+  if (!adapters.empty()) facts["adapters"] = adapters;
   if (const auto samples = generation.find("do_sample"); samples != generation.end()) {
     if (!samples->is_boolean()) return invalid_argument("do_sample: expected true or false");
     facts["do_sample"] = *samples;

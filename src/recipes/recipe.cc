@@ -86,22 +86,36 @@ Result<Shape> read_shape(const nlohmann::json& config, Shape (*read)(Settings& s
   return shape;
 }
 
+/// How a model that generates texts is made.
+struct Wishes {
+  ir::ElementType cache = ir::ElementType::kF32;
+  std::span<const AdapterSource> adapters;
+};
+
 /// The graph of a family that generates texts. `generation`: as generation_config.json has it.
 Result<ir::Graph> make_generator(const nlohmann::json& config, const nlohmann::json& generation,
                                  const weights::Weights& weights, const Family& family,
-                                 ir::ElementType cache) {
+                                 const Wishes& wishes) {
   auto read = read_shape(config, family.decoder);
   DecoderShape shape = SLUICE_TRY(std::move(read).with_context(kConfig));
-  shape.cache = cache;
-  ir::Graph graph = SLUICE_TRY(make_decoder(shape, weights));
+  shape.cache = wishes.cache;
+  Adapters adapters = SLUICE_TRY(Adapters::open(wishes.adapters));
+  // Adapters have the order of transformers, as safetensors have.
+  if (shape.is_interleaved) {
+    for (const auto name : {shape.names.query, shape.names.key}) {
+      adapters.pair_rows(name, shape.head_size);
+    }
+  }
+  ir::Graph graph = SLUICE_TRY(make_decoder(shape, weights, adapters));
   // The first dimension of the inputs are tokens of one sequence, not requests that may be joined.
   graph.metadata.erase("batch_symbol");
-  graph.metadata[kGenerationFact] = SLUICE_TRY(generation_facts(config, generation, shape.context));
+  graph.metadata[kGenerationFact] =
+      SLUICE_TRY(generation_facts(config, generation, shape.context, adapters.names()));
   return graph;
 }
 
 Result<ir::Graph> read_decoder_folder(const fs::path& folder, const nlohmann::json& config,
-                                      const Family& family, ir::ElementType cache) {
+                                      const Family& family, const Wishes& wishes) {
   const weights::Weights weights = SLUICE_TRY(weights::open_folder(folder));
   nlohmann::json generation = nlohmann::json::object();
   std::error_code error;
@@ -109,7 +123,7 @@ Result<ir::Graph> read_decoder_folder(const fs::path& folder, const nlohmann::js
     auto settings = read_json(folder / kGeneration);
     generation = SLUICE_TRY(std::move(settings).with_context(kGeneration));
   }
-  return make_generator(config, generation, weights, family, cache);
+  return make_generator(config, generation, weights, family, wishes);
 }
 
 /// The graph of a family that makes vectors of texts, or scores of pairs.
@@ -124,14 +138,18 @@ Result<ir::Graph> read_encoder_folder(const fs::path& folder, const nlohmann::js
   return graph;
 }
 
-Result<Model> read_folder(const fs::path& folder, ir::ElementType cache) {
+Result<Model> read_folder(const fs::path& folder, const Wishes& wishes) {
   auto json = read_json(folder / kConfig);
   const nlohmann::json config = SLUICE_TRY(std::move(json).with_context(kConfig));
   auto found = family_of(config);
   const Family family = SLUICE_TRY(std::move(found).with_context(kConfig));
+  if (family.decoder == nullptr && !wishes.adapters.empty()) {
+    return unimplemented("adapters are for models that generate texts; \"{}\" makes vectors",
+                         family.name);
+  }
   Model model;
   model.graph =
-      SLUICE_TRY(family.decoder != nullptr ? read_decoder_folder(folder, config, family, cache)
+      SLUICE_TRY(family.decoder != nullptr ? read_decoder_folder(folder, config, family, wishes)
                                            : read_encoder_folder(folder, config, family));
   model.graph.metadata["producer"] = "sluice recipe " + std::string(family.name);
   std::error_code error;
@@ -142,7 +160,7 @@ Result<Model> read_folder(const fs::path& folder, ir::ElementType cache) {
   return model;
 }
 
-Result<Model> read_gguf_file(const fs::path& path, ir::ElementType cache) {
+Result<Model> read_gguf_file(const fs::path& path, const Wishes& wishes) {
   const Bytes file = SLUICE_TRY(map_file(path));
   const weights::Gguf gguf = SLUICE_TRY(weights::read_gguf(file));
   const nlohmann::json config = SLUICE_TRY(gguf_config(gguf.metadata, gguf.weights));
@@ -151,7 +169,7 @@ Result<Model> read_gguf_file(const fs::path& path, ir::ElementType cache) {
       SLUICE_TRY(with_names_of_transformers(gguf.metadata, gguf.weights));
   Model model;
   model.graph =
-      SLUICE_TRY(make_generator(config, gguf_sampling(gguf.metadata), weights, family, cache));
+      SLUICE_TRY(make_generator(config, gguf_sampling(gguf.metadata), weights, family, wishes));
   model.graph.metadata["producer"] = "sluice recipe " + std::string(family.name);
   model.files = SLUICE_TRY(gguf_text_files(gguf.metadata));
   return model;
@@ -174,8 +192,10 @@ bool is_gguf(const fs::path& path) {
 
 bool has_recipe(const fs::path& path) { return is_folder(path) || is_gguf(path); }
 
-Result<Model> read_model(const fs::path& path, ir::ElementType cache) {
-  return is_folder(path) ? read_folder(path, cache) : read_gguf_file(path, cache);
+Result<Model> read_model(const fs::path& path, ir::ElementType cache,
+                         std::span<const AdapterSource> adapters) {
+  const Wishes wishes = {cache, adapters};
+  return is_folder(path) ? read_folder(path, wishes) : read_gguf_file(path, wishes);
 }
 
 std::vector<fs::path> files_of_model(const fs::path& path) {

@@ -134,6 +134,7 @@ Status start(sluice_generator& generator, const sluice_generate_request& given) 
   request.sampling = wanted.over(generator.texts.facts().sampling, any_seed());
   request.max_tokens = if_given(given, SLUICE_GIVEN_MAX_TOKENS, given.max_tokens);
   request.top_logprobs = if_given(given, SLUICE_GIVEN_TOP_LOGPROBS, given.top_logprobs);
+  if (given.adapter != nullptr) request.adapter = given.adapter;
   request.stops.assign(given.stop_ids, given.stop_ids + given.num_stop_ids);
   const grammar::Source source = SLUICE_TRY(source_of(given));
   request.grammar = SLUICE_TRY(generator.open->language->grammar(source));

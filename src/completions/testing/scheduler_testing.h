@@ -141,6 +141,7 @@ class SchedulerTest : public ::testing::Test {
     generate::Facts facts;
     facts.context = kContext;
     facts.stops = {2};
+    facts.adapters = {"a", "b"};
     const auto ports = generate::find_ports(sink_->signature()).value();
     auto tokenizer = text::Tokenizer::read(
         R"({"version":"1.0","model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2},"merges":[]}})");

@@ -39,6 +39,8 @@ constexpr std::string_view kModels = "/models";
 constexpr std::string_view kRerank = "/rerank";
 /// Loads, answers and texts in the making need the memory that pages of texts that ended hold.
 constexpr std::int64_t kPrefixShare = 8;
+/// Between the names of a model and of its adapter.
+constexpr char kAdapterMark = ':';
 /// Where the second version of Cohere's API has /v1/rerank, and other servers.
 constexpr std::array<std::string_view, 2> kRerankPaths = {"/v2/rerank", "/rerank"};
 
@@ -84,27 +86,32 @@ Result<std::vector<std::vector<std::int64_t>>> ids_of(const TextCall& call,
   return all;
 }
 
-/// The paths that take requests for a model; none for one that takes no texts. For PerModel: it
-/// parses a language model's chat template.
-Result<std::shared_ptr<const std::vector<std::string>>> read_endpoints(
+}  // namespace
+
+/// For PerModel: it parses a language model's chat template.
+Result<std::shared_ptr<const CompletionsHandler::Listing>> CompletionsHandler::read_listing(
     const dispatch::ModelRef& model) {
   const auto executable = model.sink().executable();
   if (executable == nullptr) {
     return make_error(Code::kUnavailable, "the model is not in this process now");
   }
-  auto paths = std::make_shared<std::vector<std::string>>();
+  auto listing = std::make_shared<Listing>();
+  std::vector<std::string>& paths = listing->endpoints;
   if (completions::is_language_model(model)) {
-    paths->emplace_back("/v1/completions");
+    listing->adapters = SLUICE_TRY(generate::facts_of(executable->graph.metadata)).adapters;
+    paths.emplace_back("/v1/completions");
     if (generate::read_chat_template(*executable).is_ok()) {
-      paths->emplace_back("/v1/chat/completions");
+      paths.emplace_back("/v1/chat/completions");
     }
   } else if (completions::is_text_model(model)) {
     const bool has_vectors = std::ranges::any_of(
         model.signature().outputs, [](const auto& output) { return output.name == "vectors"; });
-    paths->emplace_back(has_vectors ? "/v1/embeddings" : "/v1/rerank");
+    paths.emplace_back(has_vectors ? "/v1/embeddings" : "/v1/rerank");
   }
-  return std::shared_ptr<const std::vector<std::string>>(std::move(paths));
+  return std::shared_ptr<const Listing>(std::move(listing));
 }
+
+namespace {
 
 /// Text of the prompt that the answer repeats; always empty for a chat.
 Result<std::string> echo_of(const TextCall& call, std::size_t prompt,
@@ -160,10 +167,7 @@ struct CompletionsHandler::Prepared {
 
 CompletionsHandler::CompletionsHandler(service::Service& service, Identify identify,
                                        std::int64_t cache_bytes)
-    : service_(service),
-      identify_(std::move(identify)),
-      started_seconds_(unix_time_seconds()),
-      endpoints_(read_endpoints) {
+    : service_(service), identify_(std::move(identify)), started_seconds_(unix_time_seconds()) {
   const auto& process = service::ClientMemory::process();
   texts_.caches = std::make_shared<ByteBudget>(cache_bytes, process);
   texts_.prefixes.set_limit(std::min(cache_bytes, process->limit_bytes()) / kPrefixShare);
@@ -233,18 +237,26 @@ Result<std::string> CompletionsHandler::list_models(const Request& request, std:
   const auto caller = SLUICE_TRY(identify_(request, Role::kInference));
   Json list = Json::array();
   for (const terms::ModelEntry& entry : SLUICE_TRY(service_.list_models(0))) {
-    if (!name.empty() && entry.info.name != name) continue;
+    const bool is_asked = name.empty() || name == entry.info.name;
+    if (!is_asked && !name.starts_with(entry.info.name + kAdapterMark)) continue;
     const auto model = service_.find_model(caller, entry.info.name, {entry.version});
     if (!model.is_ok()) continue;
-    const auto endpoints = endpoints_.find(*model);
-    if (!endpoints.is_ok() || (*endpoints)->empty()) continue;
+    const auto listing = listings_.find(*model);
+    if (!listing.is_ok() || (*listing)->endpoints.empty()) continue;
     Json one = {{"id", entry.info.name},
                 {"object", "model"},
                 {"created", started_seconds_},
                 {"owned_by", open_inference::kServerName},
-                {"endpoints", **endpoints}};
-    if (!name.empty()) return one.dump();
-    if (std::ranges::find(list, one) == list.end()) list.push_back(std::move(one));  // a version
+                {"endpoints", (*listing)->endpoints}};
+    if (name == entry.info.name) return one.dump();
+    if (is_asked && std::ranges::find(list, one) != list.end()) continue;  // a version
+    if (is_asked) list.push_back(one);
+    for (const std::string& adapter : (*listing)->adapters) {
+      one["id"] = entry.info.name + kAdapterMark + adapter;
+      one["parent"] = entry.info.name;
+      if (name == one["id"]) return one.dump();
+      if (is_asked) list.push_back(one);
+    }
   }
   if (name.empty()) return Json({{"object", "list"}, {"data", std::move(list)}}).dump();
   return make_error(Code::kNotFound, "no model \"{}\" takes texts", name.substr(0, 64));
@@ -303,8 +315,7 @@ std::function<void()> resume_all(
 Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(const Job& job) {
   TextCall call = SLUICE_TRY(read_call(job.protocol, job.request.body->bytes()));
   const std::string& name = job.protocol == Protocol::kGenerate ? job.name : call.model;
-  const auto model =
-      SLUICE_TRY(open_inference::find_model(service_, job.caller, name, job.version));
+  const auto model = SLUICE_TRY(find_model(job, name, call));
   if (job.request.observation != nullptr) {
     job.request.observation->set_model(model->name(), model->version());
   }
@@ -322,6 +333,22 @@ Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(const Job& job)
   return prepared;
 }
 
+/// OpenAI's clients name an adapter behind its model: "chat:sql". A model of the whole name goes
+/// first.
+Result<std::shared_ptr<dispatch::ModelRef>> CompletionsHandler::find_model(const Job& job,
+                                                                           const std::string& name,
+                                                                           TextCall& call) {
+  auto model = open_inference::find_model(service_, job.caller, name, job.version);
+  const std::size_t colon = name.rfind(kAdapterMark);
+  if (model.is_ok() || job.protocol == Protocol::kGenerate || colon == std::string::npos) {
+    return model;
+  }
+  auto base = open_inference::find_model(service_, job.caller, name.substr(0, colon), job.version);
+  if (!base.is_ok()) return model;
+  call.adapter = name.substr(colon + 1);
+  return base;
+}
+
 Result<CompletionsHandler::Made> CompletionsHandler::make(
     TextCall& call, const std::shared_ptr<dispatch::ModelRef>& model, const std::string& account,
     const dispatch::RequestLimits& limits) {
@@ -333,6 +360,7 @@ Result<CompletionsHandler::Made> CompletionsHandler::make(
   wanted.tokens.max_tokens = call.max_tokens;
   wanted.tokens.top_logprobs = call.top_logprobs;
   wanted.tokens.stops = call.stop_ids;
+  wanted.tokens.adapter = call.adapter;
   wanted.tokens.grammar = SLUICE_TRY(language->grammars->find(call.grammar));
   wanted.stops = call.stops;
   wanted.deadline_ns = open_inference::deadline_of(call.timeout_us, kNoDeadline, model->clock());

@@ -50,12 +50,20 @@ class CompletionsHandler final : public completions::TextStarter {
   struct Job;
   struct Prepared;
   struct Made;
+  /// What a list of models says of one.
+  struct Listing {
+    std::vector<std::string> endpoints;  ///< paths that take its requests; none: it takes no texts
+    std::vector<std::string> adapters;
+  };
+  static Result<std::shared_ptr<const Listing>> read_listing(const dispatch::ModelRef& model);
 
   Reply look(const Request& request, std::string_view path);
   Result<std::string> list_models(const Request& request, std::string_view name);
   Cancel start(const std::shared_ptr<Job>& job);
   Status run(const std::shared_ptr<Job>& job);
   Result<Prepared> prepare(const Job& job);
+  Result<std::shared_ptr<dispatch::ModelRef>> find_model(const Job& job, const std::string& name,
+                                                         TextCall& call);
   Status run_text(const completions::GenerateCall& call, completions::StartedText& text,
                   const std::shared_ptr<completions::TextSink>& sink);
   Result<Made> make(TextCall& call, const std::shared_ptr<dispatch::ModelRef>& model,
@@ -65,7 +73,7 @@ class CompletionsHandler final : public completions::TextStarter {
   const Identify identify_;
   const std::int64_t started_seconds_;
   completions::PerModel<completions::LanguageModel> languages_{completions::read_language_model};
-  completions::PerModel<std::vector<std::string>> endpoints_;  ///< paths that take its requests
+  completions::PerModel<Listing> listings_{read_listing};
   completions::Shared texts_;
   completions::AccountNumbers accounts_;
   EmbeddingsHandler embeddings_{service_, identify_, texts_, threads_};

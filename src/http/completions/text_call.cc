@@ -304,6 +304,7 @@ Result<TextCall> read_generate(std::string_view body) {
   SLUICE_TRY(read_shared(fields, call));
   SLUICE_TRY(read_stops(fields, "stop_words", call));
   SLUICE_TRY(read_tensorrt(fields, call));
+  call.adapter = SLUICE_TRY(fields.text("lora_name")).value_or("");  // as with Triton's vLLM
   call.max_tokens = SLUICE_TRY(fields.count("max_tokens")).value_or(kCompletionTokens);
   const Json excludes = fields.take("exclude_input_in_output");
   if (!excludes.is_null() && !excludes.is_boolean()) {

@@ -26,6 +26,7 @@ struct Prompt {
 
 struct TextCall {
   std::string model;                ///< empty: the path says it
+  std::string adapter = {};         ///< of the model, as generate::Request
   std::string id;                   ///< of the client, which gets it back; empty: none
   std::vector<Prompt> prompts;      ///< at least one; or
   nlohmann::ordered_json messages;  ///< of a chat, a list; null: none

@@ -127,8 +127,8 @@ OperandId Builder::rows(const std::string& name, OperandId ids, const Ints& dims
   return op("Reshape", {op("Mul", {x, of_blocks(parts.scales)}), ints({0, dims[1]})});
 }
 
-OperandId Builder::product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
-                           Lies lies) {
+OperandId Builder::plain_product(OperandId x, const std::string& name, std::int64_t out,
+                                 std::int64_t in, Lies lies) {
   const std::int64_t yes = 1;
   const std::int64_t is_flipped = lies == Lies::kOutIn ? 1 : 0;
   if (const weights::Blocks* found = weights_.find_blocks(name)) {
@@ -145,6 +145,33 @@ OperandId Builder::product(OperandId x, const std::string& name, std::int64_t ou
   }
   // The weights stay as the file has them: no f32 form is made.
   return op("NarrowMatMul", {x, matrix}, {{"transB", is_flipped}}, "sluice");
+}
+
+/// [S, 1, 1]. Most products have the same ones.
+OperandId Builder::scales_of_rows(const std::vector<float>& scales) {
+  const auto known = row_scales_.find(scales);
+  if (known != row_scales_.end()) return known->second;
+  // Without an adapter, at -1, a row is zeros, and any scale will do.
+  const OperandId all = floats(scales, {static_cast<std::int64_t>(scales.size())});
+  const OperandId made = op("Unsqueeze", {op("Gather", {all, routes_}), ints({2})});
+  row_scales_.emplace(scales, made);
+  return made;
+}
+
+OperandId Builder::product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
+                           Lies lies) {
+  const OperandId y = plain_product(x, name, out, in, lies);
+  if (adapters_ == nullptr || !status_.is_ok()) return y;
+  auto stack = take(adapters_->find(name, out, in));
+  if (!stack) return y;
+  const auto routed = [&](OperandId rows, const char* end, ir::Constant matrices) {
+    const OperandId b = take(recorder_.add_constant(name + end, std::move(matrices)));
+    return op("RoutedMatMul", {rows, b, OperandId(), OperandId(), routes_}, {}, "sluice");
+  };
+  OperandId low = routed(x, ".lora_A", std::move(stack->down));  // [S, 1, rank]
+  low = op("Mul", {low, scales_of_rows(stack->scales)});
+  const OperandId change = routed(low, ".lora_B", std::move(stack->up));
+  return op("Add", {y, op("Squeeze", {change, ints({1})})});
 }
 
 OperandId Builder::stacked(const std::string& name, const Ints& dims) {

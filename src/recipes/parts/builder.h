@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "recipes/parts/adapters.h"
 #include "trace/recorder.h"
 #include "weights/weights.h"
 
@@ -58,6 +59,14 @@ class Builder {
   OperandId product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
                     Lies lies = Lies::kOutIn);
 
+  /// Products from now on have the changes of adapters, too. `routes` i64[S, 1]: the adapter of
+  /// each row of x, or -1. Borrows the adapters.
+  void adapt(Adapters& adapters, OperandId routes) {
+    adapters_ = &adapters;
+    routes_ = routes;
+    row_scales_.clear();
+  }
+
   /// The products of each row of x [S, in] or [S, J, in] with the J of `dims` = [count, out, in]
   /// matrices that `routes` [S, J] names: [S, J, out]. `name` has a place {} for the number of a
   /// matrix, "7."; a stack of all matrices has the name without number. The builder copies single
@@ -76,6 +85,9 @@ class Builder {
     std::int64_t block_size = 0;
   };
   Status check_read(const std::string& name) const;
+  OperandId plain_product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
+                          Lies lies);
+  OperandId scales_of_rows(const std::vector<float>& scales);
   OperandId stacked(const std::string& name, const Ints& dims);
   BlockConstants blocks(const std::string& name, const weights::Blocks& found, const Ints& dims);
 
@@ -91,6 +103,9 @@ class Builder {
   std::map<std::string, OperandId> read_;  ///< weights by name; in a stack it is that of all
   std::map<std::string, BlockConstants> read_blocks_;
   std::vector<std::string> ignored_;  ///< begins of names
+  Adapters* adapters_ = nullptr;      ///< null: none
+  OperandId routes_;
+  std::map<std::vector<float>, OperandId> row_scales_;  ///< by the scales of adapters
   Status status_;
 };
 

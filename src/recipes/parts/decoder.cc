@@ -35,8 +35,8 @@ struct Rows {
 
 class Decoder {
  public:
-  Decoder(const DecoderShape& shape, const weights::Weights& weights)
-      : shape_(shape), build_(weights), parts_(shape, build_) {}
+  Decoder(const DecoderShape& shape, const weights::Weights& weights, Adapters& adapters)
+      : shape_(shape), build_(weights), parts_(shape, build_), adapters_(adapters) {}
 
   Result<ir::Graph> make() {
     const ir::Dim sequences = ir::Dim::symbol("N");
@@ -47,17 +47,25 @@ class Decoder {
     const OperandId last = input("last", {sequences});
     make_states();
     read_positions();
+    OperandId adapters;  // of sequences
+    if (!adapters_.is_empty()) {
+      adapters = input("adapters", {sequences});
+      adapt(build_.op("Gather", {adapters, rows_.sequences}));
+    }
     OperandId x = embeddings(ids);
     for (std::int64_t i = 0; i < shape_.layers; ++i) x = layer(x, static_cast<std::size_t>(i));
     // The others' logits are of no use: they are not computed.
     const OperandId normed = parts_.norm(build_.op("Gather", {x, last}),
                                          parts_.named(shape_.names.last_norm), shape_.width);
+    if (!adapters_.is_empty()) adapt(adapters);
     const OperandId logits =
         build_.product(normed, shape_.is_tied ? table(shape_.names.table) : "lm_head.weight",
                        shape_.vocabulary, shape_.width);
     build_.output("logits", capped(logits, shape_.logit_cap));
     for (const State& state : states_) build_.output(state.name + ".next", state.next);
-    return build_.finish();
+    ir::Graph graph = SLUICE_TRY(build_.finish());
+    SLUICE_TRY(adapters_.check_all_taken());
+    return graph;
   }
 
  private:
@@ -67,6 +75,11 @@ class Decoder {
   };
   OperandId input(const char* name, ir::Shape shape) {
     return build_.input(name, ir::Type::tensor(ElementType::kI64, std::move(shape)));
+  }
+
+  /// By the adapter of each row of the products that follow.
+  void adapt(OperandId adapters) {
+    build_.adapt(adapters_, build_.op("Unsqueeze", {adapters, build_.ints({1})}));
   }
 
   std::string table(std::string_view name) const { return parts_.named(name) + ".weight"; }
@@ -246,6 +259,7 @@ class Decoder {
   const DecoderShape& shape_;
   Builder build_;
   LayerParts parts_;
+  Adapters& adapters_;
   ir::Dim count_ = ir::Dim::symbol("S");
   std::vector<State> states_;  ///< keys and values of layer 0, of layer 1, ..
   Rows rows_;
@@ -253,8 +267,9 @@ class Decoder {
 
 }  // namespace
 
-Result<ir::Graph> make_decoder(const DecoderShape& shape, const weights::Weights& weights) {
-  return Decoder(shape, weights).make();
+Result<ir::Graph> make_decoder(const DecoderShape& shape, const weights::Weights& weights,
+                               Adapters& adapters) {
+  return Decoder(shape, weights, adapters).make();
 }
 
 }  // namespace sluice::recipes

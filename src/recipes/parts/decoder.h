@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "ir/graph.h"
+#include "recipes/parts/adapters.h"
 #include "recipes/parts/rotation.h"
 #include "recipes/parts/settings.h"
 #include "weights/weights.h"
@@ -118,12 +119,14 @@ std::vector<bool> read_local_layers(Settings& settings, std::int64_t layers, std
 ///          tables i64[N, B], the pages of each sequence in order; last i64[N], the tokens whose
 ///          logits are wanted; for each layer L `state.keys.L` and `state.values.L`,
 ///          [P, key heads, 32, head size] of the shape's `cache`; of kI8 the last is 4 longer, for
-///          the scale of each row (src/ops/nn/paged.cc).
+///          the scale of each row (src/ops/nn/paged.cc); with adapters, adapters i64[N]: that of
+///          each sequence, or -1.
 /// Outputs: logits f32[N, vocabulary]; the states with the new rows written at their places,
 ///          `state.keys.L.next` and so on. Where they are bound to the states' memory, a run writes
 ///          the new rows alone. If two rows have one place, the run writes one of the two.
 /// Fails: kInvalidArgument  a weight that is missing or of another shape
-///        kUnimplemented    a weight that the graph does not read
-Result<ir::Graph> make_decoder(const DecoderShape& shape, const weights::Weights& weights);
+///        kUnimplemented    a weight that the graph does not read, of the model or an adapter
+Result<ir::Graph> make_decoder(const DecoderShape& shape, const weights::Weights& weights,
+                               Adapters& adapters);
 
 }  // namespace sluice::recipes

@@ -1,5 +1,5 @@
-// Reads any bytes as the config.json of each family, and as a generation_config.json: each refusal
-// has a message, and a shape without weights makes no graph.
+// Reads any bytes as the config.json of each family, as a generation_config.json, and as an
+// adapter_config.json: each refusal has a message, and a shape without weights makes no graph.
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
@@ -27,7 +27,8 @@ void read_decoder(const nlohmann::json& config, DecoderShape (*read)(Settings& s
   const DecoderShape shape = read(settings);
   check(settings.finish());
   if (!settings.finish().is_ok()) return;
-  const auto graph = sluice::recipes::make_decoder(shape, {});
+  sluice::recipes::Adapters none;
+  const auto graph = sluice::recipes::make_decoder(shape, {}, none);
   if (graph.is_ok()) std::abort();
   check(graph.status());
   check(sluice::recipes::generation_facts(config, config, shape.context).status());
@@ -37,6 +38,13 @@ void read_encoder(const nlohmann::json& config, EncoderShape (*read)(Settings& s
   Settings settings(config);
   read(settings);
   check(settings.finish());
+}
+
+void read_adapter(const nlohmann::json& config) {
+  Settings settings(config);
+  const auto adapter = sluice::recipes::read_adapter(settings);
+  check(settings.finish());
+  if (settings.finish().is_ok()) adapter.scale_of("model.layers.0.self_attn.q_proj", 8);
 }
 
 }  // namespace
@@ -57,5 +65,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (auto* read : {recipes::read_bert, recipes::read_roberta, recipes::read_distilbert}) {
     read_encoder(config, read);
   }
+  read_adapter(config);
   return 0;
 }

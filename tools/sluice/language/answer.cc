@@ -101,6 +101,9 @@ void AnswerOptions::add_to(Options& options) {
       .repeatable();
   options.add("--bad-word", bad_words_, "Keep this word out of the answer (repeatable)")
       .repeatable();
+  options.add("--adapter", adapter_,
+              "Answer with this low-rank adapter: NAME of one that the package was compiled with, "
+              "or NAME=FOLDER of PEFT for a folder or a GGUF file");
   options.add("--seed", seed_, "Start of the draws: equal seeds give equal texts").shows_default();
 }
 
@@ -111,8 +114,13 @@ generate::Request AnswerOptions::request(std::vector<std::int64_t> prompt,
   request.max_tokens = max_tokens_;
   request.sampling = sampling_.over(facts.sampling, seed_);
   request.grammar = grammar_;
+  request.adapter = adapter_.substr(0, adapter_.find('='));
   request.is_stopped = [] { return is_interrupted.load(); };
   return request;
+}
+
+void AnswerOptions::add_adapter(options::CompileFlags& flags) const {
+  if (adapter_.find('=') != std::string::npos) flags.adapters.push_back(adapter_);
 }
 
 Status AnswerOptions::read(const text::Tokenizer* tokenizer) {

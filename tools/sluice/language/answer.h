@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "generate/text/text_generator.h"
 #include "grammar/token_grammar.h"
+#include "options/compile_flags.h"
 #include "sluice/cli/options.h"
 #include "text/tokenizer.h"
 
@@ -27,12 +28,16 @@ class AnswerOptions {
   Status read(const text::Tokenizer* tokenizer);
 
   generate::Request request(std::vector<std::int64_t> prompt, const generate::Facts& facts) const;
+  /// Gives the model of the command line the adapter that --adapter names with its folder. Before
+  /// the model is opened.
+  void add_adapter(options::CompileFlags& flags) const;
   const std::vector<std::string>& stops() const { return stops_; }
 
  private:
   Status read_grammar(const text::Tokenizer& tokenizer);
 
   std::vector<std::string> stops_;
+  std::string adapter_;  ///< "NAME", or "NAME=FOLDER"
   std::string schema_path_;
   std::string grammar_path_;
   std::shared_ptr<grammar::TokenGrammar> grammar_;  ///< of one of them; null: any text

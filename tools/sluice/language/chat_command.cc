@@ -38,6 +38,7 @@ class ChatCommand : public Command {
   }
 
   Result<int> run() override {
+    answer_.add_adapter(options_);
     auto executable = SLUICE_TRY(open_model(options_));
     const auto chat_template = SLUICE_TRY(generate::read_chat_template(executable));
     const auto tokenizer = SLUICE_TRY(generate::read_tokenizer(executable));

@@ -61,6 +61,7 @@ class GenerateCommand : public Command {
     if (!prompt_.empty() && !ids_.empty())
       return invalid_argument("give the prompt as a text or by --ids, and not both");
     if (prompt_.empty()) SLUICE_TRY(answer_.read(nullptr));
+    answer_.add_adapter(options_);
     auto executable = SLUICE_TRY(open_model(options_));
     SLUICE_TRY(generate::facts_of(executable.graph.metadata));
     std::optional<text::Tokenizer> tokenizer;
