@@ -16,6 +16,8 @@ struct ProxyOptions {
   std::string backend = "cuda";    ///< or "cuda-emulated"
   std::uint64_t memory_bytes = 0;  ///< of the device, for each process that is a guest; 0: all
   std::string machine;             ///< of the emulator; empty: its default
+  /// Of guests' copies: the name of a device::TransferPolicy.
+  std::string transfer_policy = "weighted";
 };
 
 /// A running proxy. It ends with this object, and with the thread that started it. Move-only.

@@ -40,6 +40,7 @@ CuResult Guest::start() {
 }
 
 Guest::~Guest() {
+  pause();
   for (auto& [number, stream] : streams.all()) end_capture(stream);  // frees those that joined
   for (auto& [number, stream] : streams.all()) release(stream);
   release(default_stream_);
@@ -53,6 +54,8 @@ Guest::~Guest() {
 }
 
 CuResult Guest::handle(const Call& call, Answer& answer) {
+  // Between the pieces of a copy nothing else comes.
+  if (call.kind != CallKind::kCopyIn && call.kind != CallKind::kCopyOut) pause();
   const CuResult result = entry_table()[call.kind](*this, call, answer);
   device_.notice(result);
   return result;
@@ -130,6 +133,24 @@ CuResult Guest::enter_outside_captures(std::uint64_t number, GuestStream** strea
   const CuResult result = enter(number, stream);
   if (result != CuResult::kSuccess) return result;
   return is_in_capture(**stream) ? CuResult::kCaptureUnsupported : CuResult::kSuccess;
+}
+
+/// A turn must not wait for a kernel, so the stream's work comes first. The driver, too, may wait
+/// for it before it copies pageable memory.
+CuResult Guest::copy(CopyPiece piece, const std::function<CuResult(cuda::CuStream)>& submit) {
+  GuestStream* stream = nullptr;
+  CuResult result = enter_outside_captures(piece.stream, &stream);
+  if (result == CuResult::kSuccess && !copies_.continues(piece)) {
+    copies_.pause();
+    result = driver().stream_synchronize(stream->stream);
+  }
+  if (result != CuResult::kSuccess) return result;
+  piece.stream_priority = stream->priority;
+  return copies_.run(piece, [&] {
+    const CuResult submitted = submit(stream->stream);
+    if (submitted != CuResult::kSuccess) return submitted;
+    return driver().stream_synchronize(stream->stream);
+  });
 }
 
 CuResult Guest::wait_for_all() {

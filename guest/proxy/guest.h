@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -87,7 +88,8 @@ class Guest {
   Guest(SharedDevice& device, const GuestLimits& limits)
       : code_budget(std::make_shared<ByteBudget>(limits.code_bytes, device.code_budget())),
         device_(device),
-        limits_(limits) {}
+        limits_(limits),
+        copies_(device.copies()) {}
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
   ~Guest();
@@ -96,6 +98,8 @@ class Guest {
   cuda::CuResult start();
   /// Checks the call and carries it out.
   cuda::CuResult handle(const Call& call, Answer& answer);
+  /// No call has come for a moment: others need not wait for the rest of this guest's copy.
+  void pause() { copies_.pause(); }
 
   // For the entries.
 
@@ -116,6 +120,10 @@ class Guest {
   cuda::CuResult enter_outside_captures(std::uint64_t number, GuestStream** stream);
   /// Whether a capture began in the stream, or the stream has joined one.
   bool is_in_capture(const GuestStream& stream) const;
+  /// Waits for the work of the piece's stream, then for the piece's turn, in which `submit` gives it
+  /// to that stream; then for its end. Fails: as enter_outside_captures and `submit`.
+  cuda::CuResult copy(CopyPiece piece,
+                      const std::function<cuda::CuResult(cuda::CuStream stream)>& submit);
   cuda::CuResult wait_for_all();
   bool is_capturing() const { return num_captures_ > 0; }
   void count_captures(int more) { num_captures_ += more; }
@@ -153,6 +161,7 @@ class Guest {
   std::map<std::uint64_t, GuestMemory> memory_;  ///< by address
   std::uint64_t used_bytes_ = 0;
   int num_captures_ = 0;
+  CopyTurns::Client copies_;
 };
 
 using Entry = cuda::CuResult (*)(Guest& guest, const Call& call, Answer& answer);

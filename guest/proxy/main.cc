@@ -1,5 +1,5 @@
-// `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE`: started by `sluice guest`, which gives it the
-// listening socket as file 3. It ends with the thread that started it. Once its device is lost it
+// `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE TRANSFER_POLICY`: started by `sluice guest`, which
+// gives it the listening socket as file 3. It ends with the thread that started it. Once its device is lost it
 // runs its program again, because nothing else makes the driver forget a fault.
 #include <fcntl.h>
 #include <signal.h>
@@ -23,6 +23,7 @@
 namespace {
 
 constexpr int kSocketFd = 3;
+constexpr int kWords = 5;  // with the program's name
 
 }  // namespace
 
@@ -59,7 +60,11 @@ int run_proxy(char** argv, std::uint64_t memory_bytes) {
                                   ? open_emulator(argv[3], opened)
                                   : cuda::open_driver(cuda::kDriverLibrary, &opened.table);
   if (!status.is_ok()) return fail(status.text);
-  const auto device = SharedDevice::create(opened.table, std::move(opened.owner));
+  SharedDeviceOptions options;
+  const auto policy = device::find_policy(argv[4]);
+  if (!policy) return fail("there is no such transfer policy");
+  options.copies.policy = *policy;
+  const auto device = SharedDevice::create(opened.table, std::move(opened.owner), options);
   if (!device.is_ok()) return fail(device.status().message());
   GuestLimits limits;
   if (memory_bytes > 0) limits.memory_bytes = memory_bytes;
@@ -79,9 +84,9 @@ int main(int argc, char** argv) {
   for (const int number : {SIGINT, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::uint64_t memory_bytes = 0;
-  const std::string_view memory = argc == 4 ? argv[2] : "";
+  const std::string_view memory = argc == kWords ? argv[2] : "";
   const auto parsed = std::from_chars(memory.data(), memory.data() + memory.size(), memory_bytes);
-  if (argc != 4 || parsed.ec != std::errc() || fcntl(kSocketFd, F_GETFD) < 0 ||
+  if (argc != kWords || parsed.ec != std::errc() || fcntl(kSocketFd, F_GETFD) < 0 ||
       close_range(kSocketFd + 1, ~0U, 0) != 0) {
     std::fprintf(stderr, "sluice-guest-proxy is started by sluice guest\n");
     return 2;

@@ -45,6 +45,8 @@ void answer_calls(Guest& guest, CallReceiver& calls, const shm::Fd& socket) {
       case CallReceiver::Take::kCall: answer_call(guest, calls, call); break;
       case CallReceiver::Take::kBroken: return;
       case CallReceiver::Take::kNone:
+        if (calls.spin()) break;
+        guest.pause();
         if (!is_connected(socket.get())) return;
         calls.wait(kSleepNs);
         break;

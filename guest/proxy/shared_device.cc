@@ -67,8 +67,8 @@ CuResult Module::allow_shared_bytes(cuda::CuFunction function, int bytes) const 
 
 Result<std::unique_ptr<SharedDevice>> SharedDevice::create(const cuda::DriverTable& driver,
                                                            std::shared_ptr<void> owner,
-                                                           std::int64_t code_bytes) {
-  std::unique_ptr<SharedDevice> device(new SharedDevice(driver, std::move(owner), code_bytes));
+                                                           const SharedDeviceOptions& options) {
+  std::unique_ptr<SharedDevice> device(new SharedDevice(driver, std::move(owner), options));
   std::size_t bytes = 0;
   if (const CuResult result = driver.device_total_mem(&bytes, 0); result != CuResult::kSuccess) {
     return as_status(result, "asking for the memory of device 0");

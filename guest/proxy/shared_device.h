@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "device/module_cache.h"
 #include "driver/driver_table.h"
+#include "guest/proxy/copy_turns.h"
 
 namespace sluice::guest {
 
@@ -63,20 +64,23 @@ class Module {
   mutable std::map<cuda::CuFunction, SharedBytes> shared_bytes_;
 };
 
+struct SharedDeviceOptions {
+  std::int64_t code_bytes = std::int64_t{4} << 30;  ///< of the host, for all guests' device code
+  device::TransferOptions copies;                   ///< as CopyTurns takes them
+};
+
 /// Device 0. Safe across threads, each of which calls `join` first.
 ///
 /// A fault of a kernel ends the context for all its guests, and no call of the driver leads out of
 /// it: the device is lost until another process opens it.
 class SharedDevice {
  public:
-  /// Host memory for the device code of all guests.
-  static constexpr std::int64_t kMostCodeBytes = std::int64_t{4} << 30;
-
   /// Takes the primary context. `owner` keeps what fills the table.
+  /// Requires: check(options.copies) is ok.
   /// Fails: kUnavailable where there is no device, or its context cannot be made.
   static Result<std::unique_ptr<SharedDevice>> create(const cuda::DriverTable& driver,
                                                       std::shared_ptr<void> owner,
-                                                      std::int64_t code_bytes = kMostCodeBytes);
+                                                      const SharedDeviceOptions& options = {});
   SharedDevice(const SharedDevice&) = delete;
   SharedDevice& operator=(const SharedDevice&) = delete;
   ~SharedDevice();
@@ -93,6 +97,8 @@ class SharedDevice {
   bool is_lost() const { return is_lost_; }
 
   cuda::CuMemoryPool pool() const { return pool_; }
+  /// Between the host and the device.
+  CopyTurns& copies() { return copies_; }
 
   /// An idle stream, or a new one. All are non-blocking for the driver: nobody uses its default
   /// stream.
@@ -106,10 +112,11 @@ class SharedDevice {
 
  private:
   SharedDevice(const cuda::DriverTable& driver, std::shared_ptr<void> owner,
-               std::int64_t code_bytes)
+               const SharedDeviceOptions& options)
       : owner_(std::move(owner)),
         driver_(driver),
-        code_budget_(std::make_shared<ByteBudget>(code_bytes)) {}
+        code_budget_(std::make_shared<ByteBudget>(options.code_bytes)),
+        copies_(options.copies) {}
   cuda::CuResult open();
 
   const std::shared_ptr<void> owner_;
@@ -117,6 +124,7 @@ class SharedDevice {
   const std::shared_ptr<ByteBudget> code_budget_;
   std::uint64_t memory_bytes_ = 0;
   device::ModuleCache<Module> modules_;
+  CopyTurns copies_;
 
   cuda::CuContext context_ = nullptr;
   cuda::CuMemoryPool pool_ = nullptr;

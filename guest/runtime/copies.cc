@@ -19,8 +19,9 @@ Error copy_in(void* to, const void* from, std::size_t bytes, std::uint64_t strea
   std::uint64_t target = number_of(to);
   while (!rest.empty()) {
     const auto piece = rest.first(std::min<std::size_t>(rest.size(), kMaxPayloadBytes));
+    const Body body =
+        to_body(MemoryBody{.target = target, .stream = stream, .rest_bytes = rest.size()});
     rest = rest.subspan(piece.size());
-    const Body body = to_body(MemoryBody{.target = target, .stream = stream});
     target += piece.size();
     const Error error = is_checked && rest.empty()
                             ? Connection::get().ask(CallKind::kCopyIn, body, piece)
@@ -35,8 +36,9 @@ Error copy_out(void* to, const void* from, std::size_t bytes, std::uint64_t stre
   std::uint64_t source = number_of(from);
   while (!rest.empty()) {
     const auto piece = rest.first(std::min<std::size_t>(rest.size(), kMaxPayloadBytes));
+    const MemoryBody body = {
+        .source = source, .bytes = piece.size(), .stream = stream, .rest_bytes = rest.size()};
     rest = rest.subspan(piece.size());
-    const MemoryBody body = {.source = source, .bytes = piece.size(), .stream = stream};
     source += piece.size();
     const Error error = Connection::get().ask_into(CallKind::kCopyOut, to_body(body), piece);
     if (error != Error::kSuccess) return error;

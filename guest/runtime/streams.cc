@@ -98,6 +98,6 @@ SLUICE_GUEST_EXPORT int cudaDeviceSynchronize() {
 /// Smaller numbers are more urgent.
 SLUICE_GUEST_EXPORT int cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = 0;
-  if (greatest != nullptr) *greatest = 0;
+  if (greatest != nullptr) *greatest = sluice::guest::kGreatestPriority;
   return 0;
 }

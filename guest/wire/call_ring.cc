@@ -161,11 +161,15 @@ CallReceiver::Take CallReceiver::take(Call& to) {
   }
 }
 
-void CallReceiver::wait(std::int64_t sleep_ns) {
-  const auto has_call = [this] { return shm::load_acquire(control().tail.value) != head_; };
-  const bool has_come = shm::spin_until(has_call, habit_.next_ns(kSpinNs));
+bool CallReceiver::has_call() const { return shm::load_acquire(control().tail.value) != head_; }
+
+bool CallReceiver::spin() {
+  const bool has_come = shm::spin_until([this] { return has_call(); }, habit_.next_ns(kSpinNs));
   habit_.learn(has_come);
-  if (has_come) return;
+  return has_come;
+}
+
+void CallReceiver::wait(std::int64_t sleep_ns) {
   shm::RingBell& own = control().proxy_bell;
   const std::uint32_t seen = shm::load_acquire(own.bell);
   shm::store_fenced(own.is_asleep, 1);

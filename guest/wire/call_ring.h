@@ -105,6 +105,8 @@ class CallReceiver {
   enum class Take { kCall, kNone, kBroken };
   /// The next call; the one before is done.
   Take take(Call& to);
+  /// Spins for a moment. Returns whether there is a call.
+  bool spin();
   /// Sleeps until there is a call, or `sleep_ns` have passed; may return for no reason.
   void wait(std::int64_t sleep_ns);
   /// Where the payload of the next reply goes; kMaxPayloadBytes.
@@ -116,6 +118,7 @@ class CallReceiver {
 
  private:
   CallControl& control() const { return *reinterpret_cast<CallControl*>(memory_.data()); }
+  bool has_call() const;
   void release();
 
   std::span<std::byte> memory_;

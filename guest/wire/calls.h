@@ -13,10 +13,11 @@
 
 namespace sluice::guest {
 
-inline constexpr std::uint32_t kWireVersion = 2;
+inline constexpr std::uint32_t kWireVersion = 3;
 inline constexpr const char* kSocketVariable = "SLUICE_GUEST_SOCKET";
 
-/// Maximum bytes behind one call or one reply. Longer copies are several calls.
+/// Maximum bytes behind one call or one reply. Longer copies are several calls, each of them full
+/// but for the last: the blocks in which copies take turns.
 inline constexpr std::uint32_t kMaxPayloadBytes = 256 * 1024;
 /// Longest device code; it comes in pieces.
 inline constexpr std::uint64_t kMaxCodeBytes = std::uint64_t{512} << 20;
@@ -27,6 +28,8 @@ inline constexpr std::size_t kMaxParameters = 4096;
 /// Stream 0 is the guest's own default stream, which waits for its other blocking streams and they
 /// for it.
 inline constexpr std::uint64_t kDefaultStream = 0;
+/// Of streams; 0 is the least. A lower number is more urgent.
+inline constexpr int kGreatestPriority = -5;
 
 enum class CallKind : std::uint32_t {
   kDeviceFacts,        // payload back: DeviceFacts
@@ -35,8 +38,8 @@ enum class CallKind : std::uint32_t {
   kFree,               // MemoryBody.target; waits for the guest's work
   kAllocateInOrder,    // MemoryBody.bytes, stream; back: address
   kFreeInOrder,        // MemoryBody.target, stream
-  kCopyIn,             // MemoryBody.target, stream; payload: the bytes
-  kCopyOut,            // MemoryBody.source, bytes, stream; payload back: the bytes
+  kCopyIn,             // MemoryBody.target, stream, rest_bytes; payload: the bytes
+  kCopyOut,            // MemoryBody.source, bytes, stream, rest_bytes; payload back: the bytes
   kCopyWithin,         // MemoryBody.target, source, bytes, stream
   kFill,               // MemoryBody.target, value, bytes, stream
   kDeviceWait,         // for all streams of the guest
@@ -78,6 +81,8 @@ struct MemoryBody {
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
   std::uint32_t value = 0;
+  /// Of a copy that takes several calls, from this one on; 0: this one alone.
+  std::uint64_t rest_bytes = 0;
 };
 
 struct HandleBody {

@@ -100,8 +100,9 @@ sandbox::ProgramHostOptions program_options(const Settings& settings,
   const std::string group = user ? std::to_string(user->second) : "-1";
   sandbox::ProgramHostOptions options;
   options.launcher = {starter, "guest", number, group, std::to_string(settings.program_bytes)};
-  options.proxy = {starter, "proxy",     program_beside("sluice").string(), "guest",
-                   "serve", "--backend", settings.program_backend};
+  options.proxy = {starter, "proxy", program_beside("sluice").string(), "guest", "serve"};
+  options.proxy.insert(options.proxy.end(), {"--backend", settings.program_backend,
+                                             "--transfer-policy", settings.transfer_policy});
   options.user = user ? user->first : geteuid();
   options.group = user ? user->second : getegid();
   return options;

@@ -135,7 +135,7 @@ TEST_F(GuestCode, PiecesBeyondTheirCodeAreRefused) {
 }
 
 TEST_F(GuestCode, CodeInHostMemoryIsBoundForAGuestAndForAllGuests) {
-  start(/*seed=*/1, /*code_bytes=*/3 * kMib);
+  start(/*seed=*/1, {.code_bytes = 3 * kMib});
   const GuestLimits limits = {.code_bytes = 2 * kMib};
   CallingGuest first(*device_, limits);
   CallingGuest second(*device_, limits);

@@ -4,6 +4,7 @@
 // the shared memory of the calls, which is pageable for the driver: it takes or fills the bytes
 // before it returns. Captures refuse such copies: a graph would read the memory later.
 #include <algorithm>
+#include <optional>
 
 #include "guest/proxy/guest.h"
 
@@ -55,27 +56,39 @@ CuResult free_in_order(Guest& guest, const Call& call, Answer& /*answer*/) {
   return result == CuResult::kSuccess ? guest.free(body.target, stream->stream) : result;
 }
 
+/// `body` with `size_bytes` at `address`, as a piece of a copy that lies in the guest's memory.
+/// None: it does not.
+std::optional<CopyPiece> piece_of(const Guest& guest, device::Direction direction,
+                                  const MemoryBody& body, std::uint64_t address,
+                                  std::uint64_t size_bytes) {
+  const std::uint64_t rest_bytes = std::max(body.rest_bytes, size_bytes);
+  if (!guest.owns(address, rest_bytes)) return std::nullopt;
+  return CopyPiece{.direction = direction,
+                   .address = address,
+                   .size_bytes = size_bytes,
+                   .rest_bytes = rest_bytes,
+                   .stream = body.stream};
+}
+
 CuResult copy_in(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<MemoryBody>(call.body);
-  if (!guest.owns(body.target, call.payload.size())) return CuResult::kInvalidValue;
-  GuestStream* stream = nullptr;
-  const CuResult result = guest.enter_outside_captures(body.stream, &stream);
-  if (result != CuResult::kSuccess) return result;
-  return guest.driver().memcpy_htod_async(body.target, call.payload.data(), call.payload.size(),
-                                          stream->stream);
+  const auto piece = piece_of(guest, device::Direction::kToDevice, body, body.target,
+                              call.payload.size());
+  if (!piece) return CuResult::kInvalidValue;
+  return guest.copy(*piece, [&](cuda::CuStream stream) {
+    return guest.driver().memcpy_htod_async(body.target, call.payload.data(), call.payload.size(),
+                                            stream);
+  });
 }
 
 CuResult copy_out(Guest& guest, const Call& call, Answer& answer) {
   const auto body = from_body<MemoryBody>(call.body);
-  if (body.bytes > answer.room.size() || !guest.owns(body.source, body.bytes)) {
-    return CuResult::kInvalidValue;
-  }
-  GuestStream* stream = nullptr;
-  CuResult result = guest.enter_outside_captures(body.stream, &stream);
-  if (result != CuResult::kSuccess) return result;
-  result =
-      guest.driver().memcpy_dtoh_async(answer.room.data(), body.source, body.bytes, stream->stream);
-  if (result == CuResult::kSuccess) result = guest.driver().stream_synchronize(stream->stream);
+  const auto piece =
+      piece_of(guest, device::Direction::kFromDevice, body, body.source, body.bytes);
+  if (!piece || body.bytes > answer.room.size()) return CuResult::kInvalidValue;
+  const CuResult result = guest.copy(*piece, [&](cuda::CuStream stream) {
+    return guest.driver().memcpy_dtoh_async(answer.room.data(), body.source, body.bytes, stream);
+  });
   if (result == CuResult::kSuccess) answer.payload_bytes = static_cast<std::uint32_t>(body.bytes);
   return result;
 }

@@ -1,4 +1,6 @@
 // Streams of a guest, from the streams that all guests share.
+#include <algorithm>
+
 #include "guest/proxy/guest.h"
 
 namespace sluice::guest {
@@ -9,13 +11,13 @@ using cuda::CuResult;
 CuResult stream_create(Guest& guest, const Call& call, Answer& answer) {
   const auto body = from_body<HandleBody>(call.body);
   GuestStream made;
-  made.priority = body.value;
+  made.priority = std::clamp(body.value, kGreatestPriority, 0);
   made.is_blocking = (body.flags & cuda::kStreamNonBlocking) == 0;
-  const CuResult result = guest.device().take_stream(body.value, &made.stream);
+  const CuResult result = guest.device().take_stream(made.priority, &made.stream);
   if (result != CuResult::kSuccess) return result;
   answer.words[0] = guest.streams.add(made);
   if (answer.words[0] != 0) return CuResult::kSuccess;
-  guest.device().give_stream(body.value, made.stream);
+  guest.device().give_stream(made.priority, made.stream);
   return CuResult::kOutOfMemory;
 }
 

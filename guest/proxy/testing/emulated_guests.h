@@ -152,7 +152,7 @@ class CallingGuest {
 class EmulatedGuests : public ::testing::Test {
  protected:
   /// A new device. Work that may run in several orders runs in that of `seed`.
-  void start(std::uint64_t seed = 1, std::int64_t code_bytes = SharedDevice::kMostCodeBytes) {
+  void start(std::uint64_t seed = 1, const SharedDeviceOptions& options = {}) {
     stop();
     cuda::emulator::Description description;
     description.seed = seed;
@@ -164,7 +164,7 @@ class EmulatedGuests : public ::testing::Test {
     cuda::DriverTable table = driver->table();
     change(table);
     auto device = SharedDevice::create(
-        table, std::shared_ptr<cuda::emulator::EmulatedDriver>(std::move(driver)), code_bytes);
+        table, std::shared_ptr<cuda::emulator::EmulatedDriver>(std::move(driver)), options);
     ASSERT_TRUE(device.is_ok()) << device.status().message();
     device_ = std::move(device).value();
     ASSERT_EQ(device_->join(), CuResult::kSuccess);

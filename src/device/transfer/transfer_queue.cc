@@ -64,17 +64,20 @@ std::optional<TransferBlock> TransferQueue::next(std::int64_t now_ns) {
     block.source = static_cast<const char*>(transfer.source) + pending.issued_bytes;
     block.target = static_cast<char*>(transfer.target) + pending.issued_bytes;
   }
-  // Charged when the block starts, at least 1, so that clients with empty transfers take turns
-  // too.
   // What the client had when its turn came: clients that become active start from there.
   level_ = client->served;
-  client->served += std::max<std::int64_t>(block.size_bytes / client->weight, 1);
+  client->served += charge_for(*client, block);  // when the block starts
   client->last_turn = ++turn_;
   client->was_idle = false;
   pending.issued_bytes += block.size_bytes;
   ++pending.blocks_in_flight;
   if (pending.started_ns < 0) pending.started_ns = now_ns;
   return block;
+}
+
+/// At least 1, so that clients with empty transfers take turns too.
+std::int64_t TransferQueue::charge_for(const Client& client, const TransferBlock& block) {
+  return std::max<std::int64_t>(block.size_bytes / client.weight, 1);
 }
 
 TransferQueue::Client* TransferQueue::choose(ClientId& id) {
@@ -129,6 +132,15 @@ void TransferQueue::end(const TransferBlock& block, const Status& status, std::i
     pending.failure = status;
   }
   finish_ended(client, now_ns, finished);
+}
+
+void TransferQueue::give_back(const TransferBlock& block) {
+  Client& client = clients_.at(block.client);
+  PendingTransfer& pending = *std::ranges::find(client.queue, block.id, &PendingTransfer::id);
+  client.served -= charge_for(client, block);
+  pending.issued_bytes -= block.size_bytes;
+  --pending.blocks_in_flight;
+  if (pending.issued_bytes == 0) pending.started_ns = -1;
 }
 
 /// Reports the transfers at the front of the queue whose blocks have all ended.

@@ -73,9 +73,12 @@ class TransferQueue {
   /// The next block, which counts as in flight from now on; none if every byte is given out.
   std::optional<TransferBlock> next(std::int64_t now_ns);
   /// A block has ended. A failed one ends its transfer once its other blocks have ended too.
-  /// Requires: blocks end in the order in which `next` gave them out.
+  /// Requires: blocks of a client end in the order in which `next` gave them out.
   void end(const TransferBlock& block, const Status& status, std::int64_t now_ns,
            std::vector<FinishedTransfer>& finished);
+  /// A block that nobody copied waits again, and is not charged.
+  /// Requires: it is the last one of its transfer that `next` gave out.
+  void give_back(const TransferBlock& block);
 
   /// Ends the transfers that `is_meant` selects; one with blocks in flight ends after these.
   /// Returns their number.
@@ -96,6 +99,7 @@ class TransferQueue {
   };
   using Rank = std::tuple<std::int64_t, std::int64_t, std::uint64_t>;
 
+  static std::int64_t charge_for(const Client& client, const TransferBlock& block);
   Client* choose(ClientId& id);
   Rank rank_of(const Client& client, bool is_new) const;
   static void finish_ended(Client& client, std::int64_t now_ns,
