@@ -33,6 +33,17 @@ TEST_F(ServedGuest, LackOfHostMemoryEndsTheGuestAlone) {
   EXPECT_NE(neighbour.make_memory(4096), 0U);
 }
 
+using RingGuests = EmulatedGuests;
+
+TEST_F(RingGuests, GuestThatReadsNoReplyHoldsNothingUp) {
+  start();
+  RingGuest deaf(*device_);
+  for (int i = 0; i < 1000; ++i) deaf.ask_and_leave(CallKind::kMemoryInfo, HandleBody{});
+  RingGuest neighbour(*device_);
+  EXPECT_NE(neighbour.make(CallKind::kAllocate, MemoryBody{.bytes = 4096}), 0U);
+  EXPECT_TRUE(deaf.ask(CallKind::kMemoryInfo, HandleBody{}).has_value());
+}
+
 /// A listening socket with an address of the system's choice.
 class AcceptedGuests : public EmulatedGuests {
  protected:

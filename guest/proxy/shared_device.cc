@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <functional>
 
 #include "base/no_memory.h"
@@ -111,7 +112,11 @@ CuResult SharedDevice::open() {
 CuResult SharedDevice::join() { return driver_.ctx_set_current(context_); }
 
 void SharedDevice::notice(CuResult result) {
-  if (cuda::ends_context(result)) is_lost_ = true;
+  if (!cuda::ends_context(result) || is_lost_.exchange(true)) return;
+  const std::string why = driver_.explain != nullptr ? driver_.explain() : std::string();
+  std::fprintf(stderr, "sluice-guest-proxy: %s%s%s\n",
+               cuda::check(result, "the device is lost").text.c_str(), why.empty() ? "" : ": ",
+               why.c_str());
 }
 
 CuResult SharedDevice::take_stream(int priority, cuda::CuStream* stream) {

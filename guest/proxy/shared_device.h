@@ -66,7 +66,7 @@ class Module {
 
 struct SharedDeviceOptions {
   std::int64_t code_bytes = std::int64_t{4} << 30;  ///< of the host, for all guests' device code
-  device::TransferOptions copies;                   ///< as CopyTurns takes them
+  device::TransferOptions copies = {};              ///< as CopyTurns takes them
 };
 
 /// Device 0. Safe across threads, each of which calls `join` first.
@@ -91,7 +91,8 @@ class SharedDevice {
 
   /// Makes the context that of the calling thread, which will serve a guest. Fails: as the driver.
   cuda::CuResult join();
-  /// Remembers a result that means that the device is lost.
+  /// Remembers a result that means that the device is lost, and says on stderr why. Of the last call
+  /// of this thread.
   void notice(cuda::CuResult result);
   /// Every call of a guest fails from now on.
   bool is_lost() const { return is_lost_; }

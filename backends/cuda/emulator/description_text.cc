@@ -67,11 +67,12 @@ Status split(std::string_view text, Settings* settings) {
     const std::string_view name = entry.substr(0, equals);
     const bool is_known = name == "devices" || name == "capability" || name == "multiprocessors" ||
                           name == "memory" || name == "domain" || name == "seed" ||
-                          name == "peers" || name == "count";
+                          name == "peers" || name == "instructions" || name == "count";
     if (equals == std::string_view::npos || !is_known) {
       return plugin::invalid_argument("machine: \"" + std::string(entry) +
                                       "\": one of devices, capability, multiprocessors, memory, "
-                                      "domain, seed, peers and count is expected, with =VALUE");
+                                      "domain, seed, peers, instructions and count is expected, with "
+                                      "=VALUE");
     }
     if (!settings->emplace(name, entry.substr(equals + 1)).second) {
       return plugin::invalid_argument("machine: " + std::string(name) + " is given twice");
@@ -98,6 +99,9 @@ Status parse_description(std::string_view text, Description* description) {
   }
   if (status.is_ok()) status = read_number(settings, "domain", {0, 0xffff}, &device.domain);
   if (status.is_ok()) status = read_number(settings, "seed", {0, UINT64_MAX}, &read.seed);
+  if (status.is_ok()) {
+    status = read_number(settings, "instructions", {1, UINT64_MAX}, &read.max_instructions);
+  }
   if (status.is_ok()) status = read_peers(settings, &read.has_peer_access);
   if (const auto file = settings.find("count"); file != settings.end()) {
     read.count_file = file->second;

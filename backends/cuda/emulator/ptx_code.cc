@@ -23,6 +23,7 @@ CuResult run_result(sluice_code code) {
     case SLUICE_OUT_OF_RANGE: return CuResult::kIllegalAddress;
     case SLUICE_FAILED_PRECONDITION: return CuResult::kMisalignedAddress;
     case SLUICE_RESOURCE_EXHAUSTED: return CuResult::kLaunchOutOfResources;
+    case SLUICE_DEADLINE_EXCEEDED: return CuResult::kLaunchTimeout;
     default: return CuResult::kLaunchFailed;
   }
 }

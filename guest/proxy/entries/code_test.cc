@@ -177,5 +177,30 @@ TEST_F(GuestCode, KernelsThatAGuestAsksForCountAsItsCode) {
   EXPECT_EQ(result, CuResult::kOutOfMemory);
 }
 
+TEST_F(GuestCode, LaunchesBeyondTheDeviceAreRefusedAndEndNothing) {
+  start();
+  CallingGuest guest(*device_);
+  const KernelFacts store = guest.find_store();
+  const std::uint64_t memory = guest.make_memory(4);
+  std::string parameters;
+  append(parameters, memory);
+  append<std::uint32_t>(parameters, 7);
+  const LaunchBody right = {.kernel = store.kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+  std::vector<LaunchBody> wrong(7, right);
+  wrong[0].grid = {0x80000000, 1, 1};
+  wrong[1].grid = {1, 65536, 1};
+  wrong[2].grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+  wrong[3].block = {2000, 1, 1};
+  wrong[4].block = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+  wrong[5].block = {1, 0, 1};
+  wrong[6].dynamic_shared_bytes = UINT32_MAX;
+  for (const LaunchBody& body : wrong) {
+    EXPECT_EQ(guest.ask(CallKind::kLaunch, body, parameters), CuResult::kInvalidValue);
+  }
+  EXPECT_FALSE(device_->is_lost());
+  EXPECT_EQ(guest.ask(CallKind::kLaunch, right, parameters), CuResult::kSuccess);
+  EXPECT_EQ(guest.read(memory, kDefaultStream), 7);
+}
+
 }  // namespace
 }  // namespace sluice::guest

@@ -43,6 +43,11 @@ class RingGuest {
     if (!sender_->send(kind, to_body(body), payload, ++sequence_)) return std::nullopt;
     return sender_->receive(sequence_);
   }
+  /// Wants a reply, and does not read it.
+  template <typename TypedBody>
+  void ask_and_leave(CallKind kind, const TypedBody& body) {
+    EXPECT_TRUE(sender_->send(kind, to_body(body), {}, ++sequence_));
+  }
   /// The number that a call which has to succeed gives back.
   template <typename TypedBody>
   std::uint64_t make(CallKind kind, const TypedBody& body) {

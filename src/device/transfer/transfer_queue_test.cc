@@ -282,5 +282,29 @@ TEST(TransferQueue, PoliciesAreFoundByTheirNames) {
   EXPECT_EQ(find_policy("other"), std::nullopt);
 }
 
+TEST(TransferQueue, BlockThatIsGivenBackWaitsAgainAndIsNotCharged) {
+  TransferQueue queue(TransferPolicy::kWeighted, kBlock);
+  for (int i = 0; i < 2; ++i) {
+    queue.add_client(ClientId(i), "client", /*weight=*/1);
+    PendingTransfer pending;
+    pending.id = TransferId(static_cast<std::uint64_t>(i));
+    pending.transfer.client = ClientId(i);
+    pending.transfer.size_bytes = 2 * kBlock;
+    queue.push(std::move(pending));
+  }
+  std::vector<int> order;
+  std::vector<FinishedTransfer> finished;
+  const auto first = queue.next(0);
+  ASSERT_TRUE(first && first->client == ClientId(0));
+  queue.give_back(*first);
+  while (const auto block = queue.next(0)) {
+    order.push_back(block->client.value());
+    queue.end(*block, ok_status(), 0, finished);
+  }
+  EXPECT_EQ(order, (std::vector<int>{1, 0, 1, 0}));
+  ASSERT_EQ(finished.size(), 2U);
+  for (const FinishedTransfer& one : finished) EXPECT_EQ(one.report.copied_bytes, 2 * kBlock);
+}
+
 }  // namespace
 }  // namespace sluice::device

@@ -38,7 +38,10 @@ int cudaMemGetInfo(std::size_t* free, std::size_t* total);
 int cudaStreamSynchronize(void* stream);
 int cudaStreamCreate(void** stream);
 int cudaStreamBeginCapture(void* stream, int mode);
+int cudaStreamWaitEvent(void* stream, void* event, unsigned flags);
+int cudaEventCreate(void** event);
 int cudaEventRecord(void* event, void* stream);
+int cudaFuncSetAttribute(const void* host, int attribute, int value);
 int cudaDeviceSynchronize();
 int cudaGetLastError();
 int cudaGetDeviceCount(int* count);
@@ -77,6 +80,27 @@ constexpr char kVariableText[] = R"(.version 7.8
 .address_size 64
 .global .align 4 .b8 big[8388608];
 .visible .entry rest() {
+  ret;
+}
+)";
+
+/// Kernels that end the context.
+constexpr char kHostileText[] = R"(.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry endless() {
+L:
+  bra L;
+}
+.visible .entry trapped() {
+  trap;
+}
+.visible .entry reads(.param .u64 from) {
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [from];
+  ld.global.u32 %r1, [%rd1];
+  st.global.u32 [%rd1], %r1;
   ret;
 }
 )";
@@ -120,6 +144,9 @@ const char kHostAdd = 0;      // its address stands for the kernel
 const char kHostMissing = 0;  // of a kernel that the code does not have
 const char kHostRest = 0;
 const char kHostDamaged = 0;  // of code that is none
+const char kHostEndless = 0;
+const char kHostTrapped = 0;
+const char kHostReads = 0;
 char host_big = 0;            // its address stands for the variable
 
 void register_function(void** binary, const char* host, const char* name) {
@@ -139,6 +166,13 @@ void register_code() {
   void** const variable = __cudaRegisterFatBinary(&kVariableWrapper);
   register_function(variable, &kHostRest, "rest");
   __cudaRegisterVar(variable, &host_big, nullptr, "big", 0, kVariableBytes, 0, 0);
+
+  static const std::string kHostile = make_fatbin(kHostileText);
+  static const Wrapper kHostileWrapper = {.data = kHostile.data()};
+  void** const hostile = __cudaRegisterFatBinary(&kHostileWrapper);
+  register_function(hostile, &kHostEndless, "endless");
+  register_function(hostile, &kHostTrapped, "trapped");
+  register_function(hostile, &kHostReads, "reads");
 
   static constexpr char kNoCode[] = "these words are no fat binary";
   static const std::array<const void*, 2> kPrelinked = {kNoCode, nullptr};
@@ -284,12 +318,76 @@ bool counts_variables() {
          free - free_behind == kVariableBytes;
 }
 
-/// A kernel that writes where nothing is ends the context.
+/// Whether a kernel that was launched has ended the context with the error `name`.
+bool has_lost_the_device(const char* name) {
+  void* memory = nullptr;
+  return is_error("a wait behind it", cudaDeviceSynchronize(), name) &&
+         is_error("a call behind it", cudaMalloc(&memory, 4), name);
+}
+
+/// The kernel writes where nothing is.
 bool meets_a_fault() {
   launch_add(reinterpret_cast<void*>(16), 1, 4);  // NOLINT
-  void* memory = nullptr;
-  return is_error("a wait behind it", cudaDeviceSynchronize(), "cudaErrorIllegalAddress") &&
-         is_error("a call behind it", cudaMalloc(&memory, 4), "cudaErrorIllegalAddress");
+  return has_lost_the_device("cudaErrorIllegalAddress");
+}
+
+bool meets_a_wrong_read() {
+  void* from = static_cast<char*>(allocate(64)) + (std::size_t{1} << 40);
+  std::array<void*, 1> arguments = {&from};
+  cudaLaunchKernel(&kHostReads, {1, 1, 1}, {1, 1, 1}, arguments.data(), 0, nullptr);
+  return has_lost_the_device("cudaErrorIllegalAddress");
+}
+
+bool meets_a_trap() {
+  launch_without_arguments(&kHostTrapped);
+  return has_lost_the_device("cudaErrorLaunchFailure");
+}
+
+bool meets_the_limit_of_instructions() {
+  launch_without_arguments(&kHostEndless);
+  return has_lost_the_device("cudaErrorLaunchTimeout");
+}
+
+/// More than a device takes; it goes on.
+bool launches_too_much() {
+  constexpr int kMaxDynamicSharedBytes = 8;
+  constexpr int kGib = 1 << 30;
+  void* memory = allocate(64);
+  unsigned n = 1;
+  std::array<void*, 2> arguments = {&memory, &n};
+  bool is_right = true;
+  for (const Dim3 grid : {Dim3{0x80000000, 1, 1}, Dim3{1, 65536, 1}, Dim3{1, 1, 65536}}) {
+    is_right &= is_error("a large grid",
+                         cudaLaunchKernel(&kHostAdd, grid, {1, 1, 1}, arguments.data(), 0, nullptr),
+                         "cudaErrorInvalidConfiguration");
+  }
+  const int shared = cudaLaunchKernel(&kHostAdd, {1, 1, 1}, {1, 1, 1}, arguments.data(), kGib, nullptr);
+  is_right &= is_error("much shared memory", shared, "cudaErrorInvalidValue");
+  is_right &= is_error("an attribute", cudaFuncSetAttribute(&kHostAdd, kMaxDynamicSharedBytes, kGib),
+                       "cudaErrorInvalidValue");
+  cudaGetLastError();
+  return is_right && compute(2);
+}
+
+/// Two streams, each of whose launches waits for the last one of the other.
+bool chains_streams() {
+  constexpr unsigned kLinks = 500;
+  std::array<void*, 2> streams = {};
+  std::array<void*, 2> events = {};
+  for (int i : {0, 1}) {
+    if (cudaStreamCreate(&streams[i]) != 0 || cudaEventCreate(&events[i]) != 0) return false;
+  }
+  unsigned word = 0;
+  void* const memory = allocate(sizeof(word));
+  if (cudaMemset(memory, 0, sizeof(word)) != 0) return false;
+  for (unsigned i = 0; i < kLinks; ++i) {
+    const unsigned at = i % 2;
+    launch_add(memory, 1, 1, streams[at]);
+    cudaEventRecord(events[at], streams[at]);
+    cudaStreamWaitEvent(streams[at], events[at], 0);  // its own
+    cudaStreamWaitEvent(streams[1 - at], events[at], 0);
+  }
+  return cudaMemcpy(&word, memory, sizeof(word), kToHost) == 0 && word == kLinks;
 }
 
 bool fails_in_a_fork() {
@@ -385,6 +483,8 @@ bool becomes_another() {
 
 bool meets_the_fault_of_a_neighbour() { return works_until("cudaErrorIllegalAddress"); }
 
+bool meets_the_limit_of_a_neighbour() { return works_until("cudaErrorLaunchTimeout"); }
+
 bool finds_no_device() {
   int count = -1;
   return is_error("the count", cudaGetDeviceCount(&count), "cudaErrorNoDevice") && count == 0;
@@ -443,12 +543,18 @@ int main(int argc, char** argv) {
       {"late", goes_on_behind_an_error},
       {"variables", counts_variables},
       {"fault", meets_a_fault},
+      {"read", meets_a_wrong_read},
+      {"trap", meets_a_trap},
+      {"endless", meets_the_limit_of_instructions},
+      {"much", launches_too_much},
+      {"chain", chains_streams},
       {"fork", fails_in_a_fork},
       {"fill", fills_memory},
       {"hold", holds},
       {"flood", floods},
       {"free", prints_free_bytes},
       {"neighbour", meets_the_fault_of_a_neighbour},
+      {"neighbour-of-endless", meets_the_limit_of_a_neighbour},
       {"outlive", outlives_its_proxy},
       {"no-device", finds_no_device},
       {"close", closes_its_files},

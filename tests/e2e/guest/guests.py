@@ -42,6 +42,8 @@ PROGRAMS = ARGUMENTS.folder
 BY_HAND = PROGRAMS / "by_hand"
 BACKEND = ARGUMENTS.backend
 ON_BACKEND = ("--backend", BACKEND)
+LIMIT = 1_000_000  # instructions of a launch
+WITH_A_LIMIT = ("--machine", f"instructions={LIMIT}") if BACKEND == "cuda-emulated" else ()
 
 
 def command(*options: str | Path) -> list[str]:
@@ -133,9 +135,9 @@ def guest_environment(at: Path) -> dict[str, str]:
     return {**os.environ, "SLUICE_GUEST_SOCKET": str(at), "LD_LIBRARY_PATH": str(library)}
 
 
-def serves_many_at_once(*program: str | Path) -> Callable[[Path], str]:
+def serves_many_at_once(*program: str | Path, options: tuple[str, ...] = ()) -> Callable[[Path], str]:
     def served(folder: Path) -> str:
-        with proxy(folder) as (at, _):
+        with proxy(folder, *options) as (at, _):
             words = command("--socket", at, "--", *program)
             guests = [
                 subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -171,22 +173,56 @@ def serves_beside_a_flood_and_a_stopped_guest(folder: Path) -> str:
         return problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
 
 
-def starts_anew_behind_a_fault(folder: Path) -> str:
-    with proxy(folder) as (at, _):
-        for mode in ("adds", "fault", "adds", "fault", "adds"):
-            problem = problem_of(run("--socket", at, "--", BY_HAND, mode), "right")
-            if problem:
-                return f"{mode}: {problem}"
-        return everything_is_back(at)
+def starts_anew_behind(*modes: str) -> Callable[[Path], str]:
+    def started(folder: Path) -> str:
+        with proxy(folder, *WITH_A_LIMIT) as (at, _):
+            for mode in modes:
+                problem = problem_of(run("--socket", at, "--", BY_HAND, mode), "right")
+                problem = problem or problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
+                if problem:
+                    return f"{mode}: {problem}"
+            return everything_is_back(at)
+
+    return started
 
 
-def tells_neighbours_of_a_fault(folder: Path) -> str:
-    with proxy(folder) as (at, _), holding(at, "neighbour") as neighbour:
-        fault = problem_of(run("--socket", at, "--", BY_HAND, "fault"), "right")
-        assert neighbour.stdout is not None
-        said = neighbour.stdout.read()
-        newcomer = problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
-        return fault or newcomer or ("" if said == "right\n" else said)
+def tells_neighbours_of(mode: str, neighbours_mode: str) -> Callable[[Path], str]:
+    def told(folder: Path) -> str:
+        with proxy(folder, *WITH_A_LIMIT) as (at, _), holding(at, neighbours_mode) as neighbour:
+            fault = problem_of(run("--socket", at, "--", BY_HAND, mode), "right")
+            assert neighbour.stdout is not None
+            said = neighbour.stdout.read()
+            newcomer = problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
+            return fault or newcomer or ("" if said == "right\n" else said)
+
+    return told
+
+
+def names_the_limit_of_an_endless_kernel(folder: Path) -> str:
+    ended = run(*ON_BACKEND, *WITH_A_LIMIT, "--", BY_HAND, "endless")
+    wanted = f"kernel endless: the launch ran {LIMIT} instructions of warps without an end"
+    problem = problem_of(ended, "right")
+    return problem or ("" if ended.stderr.count(wanted) == 1 else ended.stderr)
+
+
+def spares_guests_of_other_proxies(folder: Path) -> str:
+    other = folder / "other"
+    other.mkdir()
+    with proxy(folder, *WITH_A_LIMIT) as (at, _), proxy(other) as (beside, _):
+        with holding(beside, "outlive") as neighbour:
+            for mode in ("endless", "trap", "read", "fault"):
+                problem = problem_of(run("--socket", at, "--", BY_HAND, mode), "right")
+                problem = problem or problem_of(run("--socket", beside, "--", BY_HAND, "adds"), "right")
+                if problem:
+                    return f"{mode}: {problem}"
+            if neighbour.poll() is not None:
+                return "the guest of the other proxy has ended"
+        return everything_is_back(beside) or everything_is_back(at)
+
+
+def copies_under(policy: str) -> Callable[[Path], str]:
+    """Copies of several pieces, there and back, of many guests at once."""
+    return serves_many_at_once(BY_HAND, "copies", options=("--transfer-policy", policy))
 
 
 def clears_memory_between_guests(folder: Path) -> str:
@@ -258,8 +294,10 @@ def main() -> int:
         "a guest that closes its files": gives_everything_back("close"),
         "a guest that becomes another program": gives_everything_back("exec"),
         "a flood and a stopped guest": serves_beside_a_flood_and_a_stopped_guest,
-        "guests behind a fault": starts_anew_behind_a_fault,
-        "neighbours of a fault": tells_neighbours_of_a_fault,
+        "guests behind a fault": starts_anew_behind("fault", "fault", "trap", "read"),
+        "neighbours of a fault": tells_neighbours_of("fault", "neighbour"),
+        "launches beyond the device": by_hand("much"),
+        "streams that wait for each other": by_hand("chain"),
         "memory of another guest": clears_memory_between_guests,
         "quotas": keeps_quotas,
         "the proxy's death": tells_guests_of_the_proxys_death,
@@ -268,6 +306,13 @@ def main() -> int:
         "a program that is missing": refuses("does not start", *ON_BACKEND, "--", "FOLDER/missing"),
         "a proxy that is missing": refuses("No such file", "--socket", "FOLDER/missing", "--", BY_HAND, "adds"),
     }
+    for policy in ("weighted", "round-robin", "deadline", "strict"):
+        cases[f"copies of many guests, {policy}"] = copies_under(policy)
+    if BACKEND == "cuda-emulated":  # a GPU lets a kernel run for ever
+        cases["an endless kernel"] = names_the_limit_of_an_endless_kernel
+        cases["guests behind an endless kernel"] = starts_anew_behind("endless", "endless")
+        cases["neighbours of an endless kernel"] = tells_neighbours_of("endless", "neighbour-of-endless")
+        cases["guests of another proxy"] = spares_guests_of_other_proxies
     built = sorted(PROGRAMS.glob("*.nvcc"))
     for program in built:
         if program.name == "static.nvcc":

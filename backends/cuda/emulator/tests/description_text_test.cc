@@ -17,7 +17,8 @@ TEST(DescriptionText, ReadsEverySetting) {
   Description description;
   ASSERT_EQ(
       parse_description(
-          "devices=2,capability=12.1,multiprocessors=132,memory=1048576,seed=7,peers=no,count=/a b",
+          "devices=2,capability=12.1,multiprocessors=132,memory=1048576,seed=7,peers=no,"
+          "instructions=5000,count=/a b",
           &description)
           .text,
       "");
@@ -28,6 +29,7 @@ TEST(DescriptionText, ReadsEverySetting) {
   EXPECT_EQ(description.devices[1].memory_bytes, 1 << 20);
   EXPECT_EQ(description.seed, 7U);
   EXPECT_FALSE(description.has_peer_access);
+  EXPECT_EQ(description.max_instructions, 5000U);
   EXPECT_EQ(description.count_file, "/a b");
 }
 
