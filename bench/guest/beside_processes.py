@@ -8,7 +8,7 @@ Parts:
     calls       time of a call by kind
     start       from asking for a program to its first kernel's result, and to its end
     memory      of the device and of the host, for 20 programs or --programs
-    copies      a small copy beside a large one
+    copies      a small copy beside a large one, under each policy of transfers
     fault       a kernel's fault ends the context of all guests; guests behind it find a new one
 All parts run if none is named. Prints tables in Markdown; FOLDER gets them as guests.md, and guests.json. Ends with 1 if a
 part failed. With --emulated the proxies are on the emulator, and a "process" is a guest with a proxy of its own: a test
@@ -34,6 +34,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HANG_S = 30
 MIB = 1 << 20
+POLICIES = ("weighted", "round-robin", "deadline", "strict")
 
 
 class PartError(Exception):
@@ -122,9 +123,9 @@ class Machine:
         return self.process, self.guest
 
     @contextmanager
-    def proxy(self) -> Iterator[int]:
+    def proxy(self, *options: str) -> Iterator[int]:
         """The process that serves, once it takes guests."""
-        with subprocess.Popen(self.serve) as served:
+        with subprocess.Popen([*self.serve, *options]) as served:
             try:
                 deadline = time.monotonic() + HANG_S
                 while served.poll() is None and time.monotonic() < deadline:
@@ -274,15 +275,19 @@ def memory(machine: Machine) -> tuple[Report, list[str]]:
     return report, lines
 
 
-def copies_of(side: Side, machine: Machine, direction: str, is_beside: bool) -> Report:
-    count = "100" if machine.is_emulated else "400"
-    large = 4 * MIB if machine.is_emulated else 256 * MIB
+def copies_of(side: Side, machine: Machine, direction: str, urgent: str | None) -> Report:
+    """`urgent`: the large or the small copy, whose stream goes first; empty for neither. None: no large one."""
+    count = "400"
+    large = 64 * MIB if machine.is_emulated else 256 * MIB
+    priority = {name: "-1" if name == urgent else "0" for name in ("large", "small")}
     report: Report = {}
     with ExitStack() as held:
         flood = None
-        if is_beside:
-            [flood] = held.enter_context(side.ready(1, machine.measured, "flood", direction, str(large)))
-        [small] = held.enter_context(side.ready(1, machine.measured, "copies", direction, "4096", count))
+        if urgent is not None:
+            words = ("flood", direction, str(large), priority["large"])
+            [flood] = held.enter_context(side.ready(1, machine.measured, *words))
+        words = ("copies", direction, "4096", count, priority["small"])
+        [small] = held.enter_context(side.ready(1, machine.measured, *words))
         if flood is not None:
             assert flood.stdin is not None
             flood.stdin.write("x")
@@ -296,16 +301,26 @@ def copies_of(side: Side, machine: Machine, direction: str, is_beside: bool) -> 
 
 
 def copies(machine: Machine) -> tuple[Report, list[str]]:
-    """The proxy has one policy: guests' copies are calls of at most 256 KiB, which take turns by the driver's choice."""
+    """Each row of guests has a proxy of its own, whose transfers go by the policy that the row names."""
     report: Report = {}
-    lines = ["| copies of 4 KiB | p50, us | p99, us | most, us | the large copy, GB/s |", "|---|---|---|---|---|"]
+    size = "64" if machine.is_emulated else "256"
+    lines = [f"| copies of 4 KiB beside one of {size} MiB | p50, us | p99, us | most, us | the large copy, GB/s |",
+             "|---|--:|--:|--:|--:|"]
+    rows = [("process", "alone", None, None), ("process", "beside", None, ""), ("guest", "alone", POLICIES[0], None)]
+    rows += [("guest", "beside", policy, "") for policy in POLICIES]
+    rows += [("guest", f"beside, the {urgent} one urgent", "strict", urgent) for urgent in ("large", "small")]
     for direction in ("in", "out"):
-        for side in machine.sides():
-            for is_beside in (False, True):
-                name = f"{direction}, {side.name}, {'beside a large one' if is_beside else 'alone'}"
-                figures = report[name] = copies_of(side, machine, direction, is_beside)
-                large = f"{figures['large_gb_per_s']:.2f}" if is_beside else ""
-                lines.append(f"| {name} | {figures['p50_us']:.1f} | {figures['p99_us']:.1f} | {figures['most_us']:.1f} | {large} |")
+        for side_name, place, policy, urgent in rows:
+            with ExitStack() as held:
+                side = machine.process
+                if policy is not None:
+                    side = machine.guest
+                    held.enter_context(machine.proxy("--transfer-policy", policy))
+                figures = copies_of(side, machine, direction, urgent)
+            name = ", ".join(filter(None, (direction, side_name, place, policy)))
+            report[name] = figures
+            large = f"{figures['large_gb_per_s']:.2f}" if "large_gb_per_s" in figures else ""
+            lines.append(f"| {name} | {figures['p50_us']:.1f} | {figures['p99_us']:.1f} | {figures['most_us']:.1f} | {large} |")
     return report, lines
 
 
@@ -338,7 +353,7 @@ PARTS: dict[str, tuple[Callable[[Machine], tuple[Report, list[str]]], bool]] = {
     "programs": (programs, True),
     "calls": (calls, True),
     "start": (start, False),
-    "copies": (copies, True),
+    "copies": (copies, False),
     "fault": (fault, True),
 }
 

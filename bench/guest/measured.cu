@@ -4,10 +4,11 @@
 //   measured start                         a line once the first kernel's result is there
 //   measured hold MIB                      holds that much memory until its standard input ends
 //   measured fault address|trap|assert     launches a kernel that ends its context
-//   measured copies in|out BYTES COUNT     median, 99th percentile and most us of a copy
-//   measured flood in|out BYTES            copies until its standard input ends; the bytes per us
+//   measured copies in|out BYTES COUNT [PRIORITY]    median, 99th percentile and most us of a copy
+//   measured flood in|out BYTES [PRIORITY]           copies until its input ends; the bytes per us
 //
-// `copies` and `flood` say "ready" first and wait for a line. Host memory is pinned for copies.
+// `copies` and `flood` say "ready" first and wait for a line. Host memory is pinned for copies, and
+// PRIORITY that of their stream.
 #include <poll.h>
 #include <unistd.h>
 
@@ -216,12 +217,12 @@ int hold(std::size_t mib) {
 /// Copies one way, in a stream of its own, and waits for each.
 class Copying {
  public:
-  Copying(const std::string& direction, std::size_t bytes)
+  Copying(const std::string& direction, std::size_t bytes, int priority)
       : bytes_(bytes),
         is_in_(direction == "in"),
         host_(allocate_pinned(bytes)),
         memory_(allocate(bytes)) {
-    CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority));
     for (int i = 0; i < 3; ++i) copy();
   }
   double copy() {
@@ -268,13 +269,15 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::string mode = words.empty() ? "" : words[0];
   const auto number = [&](std::size_t i) { return std::stoull(words.at(i)); };
+  const auto priority = [&](std::size_t i) { return words.size() > i ? std::stoi(words[i]) : 0; };
   if (mode == "calls") return measure_calls(static_cast<int>(number(1)), number(2));
   if (mode == "start") return say_first_result();
   if (mode == "fault") return meet_a_fault(words.at(1));
   if (mode == "hold") return hold(number(1));
   if (mode == "copies") {
-    return measure_copies(Copying(words.at(1), number(2)), static_cast<int>(number(3)));
+    return measure_copies(Copying(words.at(1), number(2), priority(4)),
+                          static_cast<int>(number(3)));
   }
-  if (mode == "flood") return flood(Copying(words.at(1), number(2)), number(2));
+  if (mode == "flood") return flood(Copying(words.at(1), number(2), priority(3)), number(2));
   return 2;
 }
