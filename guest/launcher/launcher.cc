@@ -83,9 +83,9 @@ Result<Proxy> Proxy::start(const std::string& socket_path, const ProxyOptions& o
   const std::string program = program_beside("sluice-guest-proxy").string();
   SpawnPlan plan;
   posix_spawn_file_actions_adddup2(&plan.actions, listening.get(), kSocketFd);
-  const auto id = plan.start(
-      program, {program, options.backend, std::to_string(options.memory_bytes), options.machine,
-                options.transfer_policy});
+  const auto id =
+      plan.start(program, {program, options.backend, std::to_string(options.memory_bytes),
+                           options.machine, options.transfer_policy});
   if (id.is_ok()) return Proxy(*id, socket_path);
   unlink(socket_path.c_str());
   return id.status();

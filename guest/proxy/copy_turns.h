@@ -58,7 +58,7 @@ class CopyTurns {
     friend class CopyTurns;
     CopyTurns& turns_;
     device::ClientId id_;
-    std::optional<CopyPiece> next_;    ///< of the copy under way; its size is not known
+    std::optional<CopyPiece> next_;     ///< of the copy under way; its size is not known
     device::TransferId transfer_ = {};  ///< of that copy
     // Of the turns' mutex:
     std::deque<device::TransferBlock> granted_;  ///< blocks of that copy whose turn it is

@@ -40,9 +40,9 @@ class Gate {
 /// What the driver does, as the test wants it; its functions are plain pointers.
 struct Hooks {
   cuda::DriverTable emulated;
-  Gate copies;  ///< in front of each copy to the device
+  Gate copies;                      ///< in front of each copy to the device
   std::atomic<bool> fails = false;  ///< the next copy to the device
-  Gate kernel;  ///< in front of each wait for the stream `busy`
+  Gate kernel;                      ///< in front of each wait for the stream `busy`
   std::atomic<cuda::CuStream> busy = nullptr;
   std::atomic<bool> takes_busy = false;  ///< the stream of the next fill is the busy one
   std::mutex mutex;
@@ -110,7 +110,7 @@ class CopyingGuest : public RingGuest {
                      HandleBody{.flags = cuda::kStreamNonBlocking, .value = priority})),
         memory_(make(CallKind::kAllocate, MemoryBody{.bytes = bytes_})) {}
 
-  /// Of a copy of `bytes` at the start of the memory, the first `pieces`.
+  /// The first `pieces` of a copy of `bytes` to the start of the memory.
   void post_pieces(std::uint64_t pieces, std::uint64_t bytes) {
     for (std::uint64_t i = 0; i < pieces; ++i) {
       const std::uint64_t at = i * kMaxPayloadBytes;
@@ -158,7 +158,8 @@ class Order : public CopyTurnsTest {
     hooks->copies.open();
     EXPECT_TRUE(a.wait() && b.wait() && s.wait());
     std::string order;
-    for (const auto target : hooks->targets) order += a.has(target) ? 'A' : b.has(target) ? 'B' : 'S';
+    for (const auto target : hooks->targets)
+      order += a.has(target) ? 'A' : b.has(target) ? 'B' : 'S';
     return order;
   }
 };
@@ -246,14 +247,16 @@ TEST_F(CopyTurnsTest, WholeCopyMustLieInTheGuestsMemory) {
   CallingGuest guest(*device_);
   const std::uint64_t memory = guest.make_memory(kSmall);
   for (const std::uint64_t rest : {kSmall + 1, std::uint64_t{1} << 40, UINT64_MAX}) {
-    EXPECT_EQ(guest.ask(CallKind::kCopyIn, MemoryBody{.target = memory, .rest_bytes = rest}, "four"),
-              CuResult::kInvalidValue);
-    EXPECT_EQ(guest.ask(CallKind::kCopyOut,
-                        MemoryBody{.source = memory, .bytes = 4, .rest_bytes = rest}),
-              CuResult::kInvalidValue);
+    EXPECT_EQ(
+        guest.ask(CallKind::kCopyIn, MemoryBody{.target = memory, .rest_bytes = rest}, "four"),
+        CuResult::kInvalidValue);
+    EXPECT_EQ(
+        guest.ask(CallKind::kCopyOut, MemoryBody{.source = memory, .bytes = 4, .rest_bytes = rest}),
+        CuResult::kInvalidValue);
   }
-  EXPECT_EQ(guest.ask(CallKind::kCopyIn, MemoryBody{.target = memory, .rest_bytes = kSmall}, "four"),
-            CuResult::kSuccess);
+  EXPECT_EQ(
+      guest.ask(CallKind::kCopyIn, MemoryBody{.target = memory, .rest_bytes = kSmall}, "four"),
+      CuResult::kSuccess);
 }
 
 TEST_F(CopyTurnsTest, PieceThatIsNotFullIsACopyOfItsOwn) {
@@ -280,10 +283,10 @@ void copy_at_random(SharedDevice& device, unsigned seed) {
     const std::vector<std::byte> bytes(kMaxPayloadBytes, value);
     for (std::uint64_t at = 0; at < size; at += kMaxPayloadBytes) {
       const std::uint64_t rest = size - at;
-      guest.post(CallKind::kCopyIn,
-                 MemoryBody{
-                     .target = guest.memory() + at, .stream = guest.stream(), .rest_bytes = rest},
-                 std::span(bytes).first(std::min<std::uint64_t>(rest, kMaxPayloadBytes)));
+      guest.post(
+          CallKind::kCopyIn,
+          MemoryBody{.target = guest.memory() + at, .stream = guest.stream(), .rest_bytes = rest},
+          std::span(bytes).first(std::min<std::uint64_t>(rest, kMaxPayloadBytes)));
     }
     for (std::uint64_t at = 0; at < size; at += kMaxPayloadBytes) {
       const std::uint64_t rest = size - at;

@@ -120,8 +120,8 @@ class Guest {
   cuda::CuResult enter_outside_captures(std::uint64_t number, GuestStream** stream);
   /// Whether a capture began in the stream, or the stream has joined one.
   bool is_in_capture(const GuestStream& stream) const;
-  /// Waits for the work of the piece's stream, then for the piece's turn, in which `submit` gives it
-  /// to that stream; then for its end. Fails: as enter_outside_captures and `submit`.
+  /// Waits for the work of the piece's stream, then for the piece's turn, in which `submit` gives
+  /// it to that stream; then for its end. Fails: as enter_outside_captures and `submit`.
   cuda::CuResult copy(CopyPiece piece,
                       const std::function<cuda::CuResult(cuda::CuStream stream)>& submit);
   cuda::CuResult wait_for_all();

@@ -133,6 +133,31 @@ class CountedStreams : public EmulatedGuests {
   }
 };
 
+int num_pools = 0;
+
+class CountedPools : public EmulatedGuests {
+ protected:
+  void change(cuda::DriverTable& table) override {
+    static cuda::DriverTable emulated;
+    emulated = table;
+    table.mem_pool_create = [](cuda::CuMemoryPool* pool, const auto* properties) {
+      ++num_pools;
+      return emulated.mem_pool_create(pool, properties);
+    };
+  }
+};
+
+TEST_F(CountedPools, PoolIsMadeWithTheDeviceAndServesAllGuests) {
+  num_pools = 0;
+  start();
+  EXPECT_EQ(num_pools, 1);
+  for (int i = 0; i < 3; ++i) {
+    CallingGuest guest(*device_);
+    EXPECT_NE(guest.make_memory(4096), 0U);
+  }
+  EXPECT_EQ(num_pools, 1);
+}
+
 TEST_F(CountedStreams, GuestThatLeavesWithinACaptureGivesTheStreamsBackThatJoined) {
   num_destroyed = 0;
   start();

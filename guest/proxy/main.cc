@@ -1,6 +1,6 @@
-// `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE TRANSFER_POLICY`: started by `sluice guest`, which
-// gives it the listening socket as file 3. It ends with the thread that started it. Once its device is lost it
-// runs its program again, because nothing else makes the driver forget a fault.
+// `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE TRANSFER_POLICY`: started by `sluice guest`,
+// which gives it the listening socket as file 3. It ends with the thread that started it. Once its
+// device is lost it runs its program again, because nothing else makes the driver forget a fault.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>

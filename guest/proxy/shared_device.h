@@ -91,8 +91,8 @@ class SharedDevice {
 
   /// Makes the context that of the calling thread, which will serve a guest. Fails: as the driver.
   cuda::CuResult join();
-  /// Remembers a result that means that the device is lost, and says on stderr why. Of the last call
-  /// of this thread.
+  /// Remembers a result of this thread's last call that means that the device is lost, and says why
+  /// on stderr.
   void notice(cuda::CuResult result);
   /// Every call of a guest fails from now on.
   bool is_lost() const { return is_lost_; }

@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxParameters = 4096;
 /// Stream 0 is the guest's own default stream, which waits for its other blocking streams and they
 /// for it.
 inline constexpr std::uint64_t kDefaultStream = 0;
-/// Of streams; 0 is the least. A lower number is more urgent.
+/// A stream's priority lies between this number, the most urgent, and 0.
 inline constexpr int kGreatestPriority = -5;
 
 enum class CallKind : std::uint32_t {
@@ -81,7 +81,7 @@ struct MemoryBody {
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
   std::uint32_t value = 0;
-  /// Of a copy that takes several calls, from this one on; 0: this one alone.
+  /// Bytes of the whole copy, from this call on; 0: the call is the whole copy.
   std::uint64_t rest_bytes = 0;
 };
 

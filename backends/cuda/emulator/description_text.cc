@@ -69,10 +69,11 @@ Status split(std::string_view text, Settings* settings) {
                           name == "memory" || name == "domain" || name == "seed" ||
                           name == "peers" || name == "instructions" || name == "count";
     if (equals == std::string_view::npos || !is_known) {
-      return plugin::invalid_argument("machine: \"" + std::string(entry) +
-                                      "\": one of devices, capability, multiprocessors, memory, "
-                                      "domain, seed, peers, instructions and count is expected, with "
-                                      "=VALUE");
+      return plugin::invalid_argument(
+          "machine: \"" + std::string(entry) +
+          "\": one of devices, capability, multiprocessors, memory, "
+          "domain, seed, peers, instructions and count is expected, with "
+          "=VALUE");
     }
     if (!settings->emplace(name, entry.substr(equals + 1)).second) {
       return plugin::invalid_argument("machine: " + std::string(name) + " is given twice");

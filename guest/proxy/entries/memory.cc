@@ -72,8 +72,8 @@ std::optional<CopyPiece> piece_of(const Guest& guest, device::Direction directio
 
 CuResult copy_in(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<MemoryBody>(call.body);
-  const auto piece = piece_of(guest, device::Direction::kToDevice, body, body.target,
-                              call.payload.size());
+  const auto piece =
+      piece_of(guest, device::Direction::kToDevice, body, body.target, call.payload.size());
   if (!piece) return CuResult::kInvalidValue;
   return guest.copy(*piece, [&](cuda::CuStream stream) {
     return guest.driver().memcpy_htod_async(body.target, call.payload.data(), call.payload.size(),
@@ -83,8 +83,7 @@ CuResult copy_in(Guest& guest, const Call& call, Answer& /*answer*/) {
 
 CuResult copy_out(Guest& guest, const Call& call, Answer& answer) {
   const auto body = from_body<MemoryBody>(call.body);
-  const auto piece =
-      piece_of(guest, device::Direction::kFromDevice, body, body.source, body.bytes);
+  const auto piece = piece_of(guest, device::Direction::kFromDevice, body, body.source, body.bytes);
   if (!piece || body.bytes > answer.room.size()) return CuResult::kInvalidValue;
   const CuResult result = guest.copy(*piece, [&](cuda::CuStream stream) {
     return guest.driver().memcpy_dtoh_async(answer.room.data(), body.source, body.bytes, stream);

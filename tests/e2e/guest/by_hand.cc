@@ -147,7 +147,7 @@ const char kHostDamaged = 0;  // of code that is none
 const char kHostEndless = 0;
 const char kHostTrapped = 0;
 const char kHostReads = 0;
-char host_big = 0;            // its address stands for the variable
+char host_big = 0;  // its address stands for the variable
 
 void register_function(void** binary, const char* host, const char* name) {
   __cudaRegisterFunction(binary, host, nullptr, name, -1, nullptr, nullptr, nullptr, nullptr,
@@ -361,10 +361,12 @@ bool launches_too_much() {
                          cudaLaunchKernel(&kHostAdd, grid, {1, 1, 1}, arguments.data(), 0, nullptr),
                          "cudaErrorInvalidConfiguration");
   }
-  const int shared = cudaLaunchKernel(&kHostAdd, {1, 1, 1}, {1, 1, 1}, arguments.data(), kGib, nullptr);
+  const int shared =
+      cudaLaunchKernel(&kHostAdd, {1, 1, 1}, {1, 1, 1}, arguments.data(), kGib, nullptr);
   is_right &= is_error("much shared memory", shared, "cudaErrorInvalidValue");
-  is_right &= is_error("an attribute", cudaFuncSetAttribute(&kHostAdd, kMaxDynamicSharedBytes, kGib),
-                       "cudaErrorInvalidValue");
+  is_right &=
+      is_error("an attribute", cudaFuncSetAttribute(&kHostAdd, kMaxDynamicSharedBytes, kGib),
+               "cudaErrorInvalidValue");
   cudaGetLastError();
   return is_right && compute(2);
 }

@@ -225,6 +225,18 @@ def copies_under(policy: str) -> Callable[[Path], str]:
     return serves_many_at_once(BY_HAND, "copies", options=("--transfer-policy", policy))
 
 
+def serves_a_guest_in_a_container(folder: Path) -> str:
+    """A process whose namespaces are all its own, with the proxy's socket and the build's files."""
+    container = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", "--ipc", "--uts"]
+    if subprocess.run([*container, "true"], capture_output=True, check=False).returncode != 0:
+        print("skipped: a guest in a container, because this user may make no namespaces")
+        return ""
+    with proxy(folder) as (at, _):
+        words = [*container, *command("--socket", at, "--", BY_HAND, "adds")]
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False)
+        return problem_of(ended, "right") or everything_is_back(at)
+
+
 def clears_memory_between_guests(folder: Path) -> str:
     with proxy(folder) as (at, _):
         runs = [run("--socket", at, "--", BY_HAND, "zeros") for _ in range(3)]
@@ -298,6 +310,7 @@ def main() -> int:
         "neighbours of a fault": tells_neighbours_of("fault", "neighbour"),
         "launches beyond the device": by_hand("much"),
         "streams that wait for each other": by_hand("chain"),
+        "a guest in a container": serves_a_guest_in_a_container,
         "memory of another guest": clears_memory_between_guests,
         "quotas": keeps_quotas,
         "the proxy's death": tells_guests_of_the_proxys_death,

@@ -62,7 +62,7 @@ class GuestCommand : public Command {
         .add("--memory", proxy_.memory_bytes,
              "Device memory that each guest may have; all by default")
         .takes_size();
-    options.add("--transfer-policy", proxy_.transfer_policy, "Whose copy is next")
+    options.add("--transfer-policy", proxy_.transfer_policy, "Order in which the guests' copies go")
         .one_of({"weighted", "round-robin", "deadline", "strict"})
         .shows_default();
     options.add("--machine", proxy_.machine, "The machine that cuda-emulated stands for");

@@ -15,13 +15,12 @@ std::string error_of(std::string_view text) {
 
 TEST(DescriptionText, ReadsEverySetting) {
   Description description;
-  ASSERT_EQ(
-      parse_description(
-          "devices=2,capability=12.1,multiprocessors=132,memory=1048576,seed=7,peers=no,"
-          "instructions=5000,count=/a b",
-          &description)
-          .text,
-      "");
+  ASSERT_EQ(parse_description(
+                "devices=2,capability=12.1,multiprocessors=132,memory=1048576,seed=7,peers=no,"
+                "instructions=5000,count=/a b",
+                &description)
+                .text,
+            "");
   ASSERT_EQ(description.devices.size(), 2U);
   EXPECT_EQ(description.devices[1].major, 12);
   EXPECT_EQ(description.devices[1].minor, 1);
