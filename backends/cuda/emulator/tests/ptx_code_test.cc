@@ -30,8 +30,8 @@ constexpr const char* kStore = R"(.version 7.8
 
 class PtxCodeTest : public EmulatorTest {
  protected:
-  void start_ptx() {
-    ASSERT_EQ(EmulatedDriver::start({}, load_ptx, &driver_).text, "");
+  void start_ptx(Description description = {}) {
+    ASSERT_EQ(EmulatedDriver::start(std::move(description), load_ptx, &driver_).text, "");
     cu_ = driver_->table();
     ASSERT_EQ(cu_.device_primary_ctx_retain(&context_, 0), CuResult::kSuccess);
     ASSERT_EQ(cu_.ctx_set_current(context_), CuResult::kSuccess);
@@ -70,6 +70,18 @@ TEST_F(PtxCodeTest, AccessOutsideNamesKernelLineAndAllocation) {
   EXPECT_EQ(cu_.stream_synchronize(nullptr), CuResult::kIllegalAddress);
   EXPECT_THAT(cu_.explain(), AllOf(HasSubstr("store"), HasSubstr("line 13"),
                                    HasSubstr("the allocation of 16 bytes")));
+}
+
+TEST_F(PtxCodeTest, EndlessKernelEndsAsBehindATimeLimitAndNamesTheLimit) {
+  Description description;
+  description.max_instructions = 5000;
+  start_ptx(std::move(description));
+  ASSERT_EQ(load(".version 7.8\n.target sm_75\n.address_size 64\n"
+                 ".visible .entry store(.param .u64 target) {\nL: bra L;\n}\n"),
+            CuResult::kSuccess);
+  EXPECT_EQ(launch_store(0, 1), CuResult::kSuccess);
+  EXPECT_EQ(cu_.stream_synchronize(nullptr), CuResult::kLaunchTimeout);
+  EXPECT_THAT(cu_.explain(), AllOf(HasSubstr("store"), HasSubstr("5000 instructions")));
 }
 
 TEST_F(PtxCodeTest, KernelOutlivesItsLibraryWhileWorkWaits) {
