@@ -29,7 +29,9 @@ TEST_F(GuestCode, SharedMemoryOfAKernelIsEachGuestsOwn) {
   EXPECT_EQ(second.launch(of_second.kernel, memory, kDefaultStream, 96 << 10),
             CuResult::kInvalidValue);
   EXPECT_EQ(third.find_store().max_dynamic_shared_bytes, kUsualSharedBytes);
-  EXPECT_EQ(allow(first, of_first.kernel, -1), CuResult::kInvalidValue);
+  for (const int bytes : {-1, 1 << 30}) {
+    EXPECT_EQ(allow(first, of_first.kernel, bytes), CuResult::kInvalidValue);
+  }
 }
 
 /// A driver whose loads of code allocate memory, as on a GPU.

@@ -200,9 +200,9 @@ def tells_neighbours_of(mode: str, neighbours_mode: str) -> Callable[[Path], str
 
 def names_the_limit_of_an_endless_kernel(folder: Path) -> str:
     ended = run(*ON_BACKEND, *WITH_A_LIMIT, "--", BY_HAND, "endless")
-    wanted = f"kernel endless: the launch ran {LIMIT} instructions of warps without an end"
     problem = problem_of(ended, "right")
-    return problem or ("" if ended.stderr.count(wanted) == 1 else ended.stderr)
+    wanted = ("kernel endless", f"the launch ran {LIMIT} instructions of warps without an end")
+    return problem or ("" if all(ended.stderr.count(text) == 1 for text in wanted) else ended.stderr)
 
 
 def spares_guests_of_other_proxies(folder: Path) -> str:

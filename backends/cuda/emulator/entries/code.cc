@@ -149,11 +149,15 @@ CuResult func_get_attribute(int* value, CuFunctionAttribute attribute, CuFunctio
   });
 }
 
+/// Dynamic shared memory that a block may have on the GPU that has most; the host lends it.
+constexpr int kMostSharedBytes = 227 * 1024;
+
 CuResult func_set_attribute(CuFunction handle, CuFunctionAttribute attribute, int value) {
   return call([&](Machine& machine, Scheduler::Lock&) {
     const auto kernel = machine.functions.find(handle);
     if (kernel == nullptr) return CuResult::kInvalidHandle;
-    if (attribute != CuFunctionAttribute::kMaxDynamicSharedBytes || value < 0) {
+    if (attribute != CuFunctionAttribute::kMaxDynamicSharedBytes || value < 0 ||
+        value > kMostSharedBytes) {
       return CuResult::kInvalidValue;
     }
     kernel->max_dynamic_shared_bytes = value;
