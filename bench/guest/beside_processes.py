@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -137,6 +138,13 @@ class Machine:
                 yield served.pid
             finally:
                 served.terminate()
+                deadline = time.monotonic() + HANG_S
+                while self.is_served() and time.monotonic() < deadline:
+                    time.sleep(0.02)  # the command ends before the proxy that it started
+
+    def is_served(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as asked:
+            return asked.connect_ex(str(self.socket)) == 0
 
     def guest_by_command_says(self) -> str:
         with self.guest_by_command.start(self.measured, "start") as started:
