@@ -79,23 +79,31 @@ SLUICE_CPU_INLINE void interleave_columns(const PlaneMove& p) {
   }
 }
 
+/// A row of a square that is transposed in registers.
 template <typename T>
-struct Row16;
+struct RowOf;
 template <>
-struct Row16<std::uint8_t> {
+struct RowOf<std::uint8_t> {
   using Row = std::uint8_t __attribute__((vector_size(16)));
 };
 template <>
-struct Row16<std::uint16_t> {
+struct RowOf<std::uint16_t> {
   using Row = std::uint16_t __attribute__((vector_size(16)));
 };
+template <>
+struct RowOf<float> {
+  using Row = Vec;
+};
+template <>
+struct RowOf<std::uint64_t> {
+  using Row = std::uint64_t __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
+};
 
-/// A square of 16 bytes by as many elements, in registers.
 template <typename T>
 SLUICE_CPU_INLINE void transpose_square(const T* from, std::int64_t from_col, T* to,
                                         std::int64_t to_row) {
-  constexpr int kSide = 16 / sizeof(T);
-  using Row = typename Row16<T>::Row;
+  using Row = typename RowOf<T>::Row;
+  constexpr int kSide = sizeof(Row) / sizeof(T);
   Row rows[kSide];
   SLUICE_CPU_UNROLL for (int i = 0; i < kSide; ++i) {
     __builtin_memcpy(&rows[i], from + i * from_col, sizeof(Row));
@@ -135,9 +143,10 @@ SLUICE_CPU_INLINE void transpose(const PlaneMove& p, std::int64_t side) {
 }
 
 /// Picks the way by the strides of columns, the inner loop: fill, copy, steps of 2 to 4 that the
-/// compiler shuffles, squares in registers, and blocks in the cache for the rest.
+/// compiler shuffles, squares in registers, and blocks in the cache for the rest. The plane is a
+/// copy: elements of 1 or 8 bytes might change the caller's, so every loop would read it again.
 template <typename T>
-SLUICE_CPU_INLINE void move_elements(const PlaneMove& p) {
+SLUICE_CPU_INLINE void move_elements(const PlaneMove p) {
   if (p.to_col == 1) {
     if (p.from_col == 0) return fill_rows<T>(p);
     if (p.from_col == 1) return copy_rows<T>(p);
@@ -149,8 +158,8 @@ SLUICE_CPU_INLINE void move_elements(const PlaneMove& p) {
       if (p.cols == 3) return interleave_columns<T, 3>(p);
       if (p.cols == 4) return interleave_columns<T, 4>(p);
     }
-    if constexpr (sizeof(T) <= 4) {
-      constexpr std::int64_t kSide = sizeof(T) == 4 ? kLanes : 16 / sizeof(T);
+    if constexpr (sizeof(T) <= 8) {
+      constexpr std::int64_t kSide = sizeof(typename RowOf<T>::Row) / sizeof(T);
       if (p.from_row == 1 && p.rows >= kSide && p.cols >= kSide) return transpose<T>(p, kSide);
     }
   }
