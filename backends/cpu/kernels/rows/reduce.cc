@@ -37,9 +37,7 @@ SLUICE_CPU_INLINE Vec start() {
 template <ReduceKind kKind>
 SLUICE_CPU_INLINE float across(Vec v) {
   if constexpr (is_sum<kKind>()) return reduce_add(v);
-  for (int i = 0; i < kLanes; ++i) {
-    if (v[i] != v[i]) return v[i];
-  }
+  if (any(v != v)) return __builtin_nanf("");
   return kKind == ReduceKind::kMax ? reduce_max(v) : reduce_min(v);
 }
 
@@ -57,10 +55,10 @@ float fold_block(const float* x, std::int64_t count) {
   }
   for (; i + kLanes <= count; i += kLanes)
     acc[0] = fold<kKind>(acc[0], prepare<kKind>(load(x + i)));
-  for (; i < count; ++i) {
-    Vec last = start<kKind>();
-    last[0] = x[i];
-    acc[1] = fold<kKind>(acc[1], prepare<kKind>(last));
+  if (i < count) {
+    const int left = static_cast<int>(count - i);
+    const Vec last = prepare<kKind>(load_first(x + i, left));
+    acc[1] = fold<kKind>(acc[1], fill_behind(last, left, start<kKind>()[0]));
   }
   return across<kKind>(fold<kKind>(fold<kKind>(acc[0], acc[1]), fold<kKind>(acc[2], acc[3])));
 }
@@ -149,10 +147,54 @@ void fold_columns(const ReducePlan& plan, const float* x, int lanes, float* y) {
   }
 }
 
+/// Rows so short that one number after the other takes less time than a vector of each row.
+constexpr std::int64_t kShortRow = 8;
+
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE float fold_short_row(const float* x, std::int64_t count) {
+  float result = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float v = x[i];
+    if constexpr (kKind == ReduceKind::kSumOfSquares) {
+      result += v * v;
+    } else if constexpr (kKind == ReduceKind::kSumOfMagnitudes) {
+      result += __builtin_fabsf(v);
+    } else if constexpr (is_sum<kKind>()) {
+      result += v;
+    } else {
+      const bool is_better = kKind == ReduceKind::kMax ? v > result : v < result;
+      result = i == 0 || is_better || v != v ? v : result;
+    }
+  }
+  return result;
+}
+
+/// The results of kLanes rows are finished together.
+template <ReduceKind kKind>
+void run_short_rows(const ReducePlan& plan, const float* x, float* y, const Share& share) {
+  for (std::int64_t o = share.begin; o < share.end; o += kLanes) {
+    const std::int64_t left = share.end - o;
+    const int rows = static_cast<int>(left < kLanes ? left : kLanes);
+    const float* from = x + o * plan.axis;
+    float folds[kLanes] = {};
+    for (int r = 0; r < rows; ++r) {
+      folds[r] = fold_short_row<kKind>(from + r * plan.axis, plan.axis);
+    }
+    const Vec folded = load(folds);
+    store_first(y + o, finish(plan, folded), rows);
+    const VecI doubtful = are_doubtful<kKind>(plan, folded);
+    if (!any(doubtful)) continue;
+    for (int r = 0; r < rows; ++r) {
+      if (doubtful[r] != 0) y[o + r] = fold_in_double<kKind>(plan, from + r * plan.axis, 1);
+    }
+  }
+}
+
 template <ReduceKind kKind>
 void run(const ReducePlan& plan, const float* x, float* y, const Worker& worker) {
   if (plan.inner == 1) {
     const Share share = share_of(plan.outer, 1, worker);
+    if (plan.axis <= kShortRow) return run_short_rows<kKind>(plan, x, y, share);
     for (std::int64_t o = share.begin; o < share.end; ++o) {
       const float sum = fold_row<kKind>(x + o * plan.axis, plan.axis);
       if (is_doubtful<kKind>(plan, sum)) {

@@ -34,7 +34,8 @@ constexpr ReduceKind kKinds[] = {ReduceKind::kSum, ReduceKind::kSumOfSquares,
 
 TEST(Reduce, MatchesDoubleArithmeticAlongEveryAxis) {
   const std::int64_t shapes[][3] = {{5, 1, 1},  {3, 17, 1},   {2, 100, 1}, {1, 10000, 1},
-                                    {4, 9, 33}, {1, 1000, 7}, {2, 3, 64}};
+                                    {4, 9, 33}, {1, 1000, 7}, {2, 3, 64},  {37, 3, 1},
+                                    {20, 8, 1}, {5, 9, 1},    {50, 1, 1}};
   for (const Isa isa : isas_to_test()) {
     for (const ReduceKind kind : kKinds) {
       for (const auto& [outer, axis, inner] : shapes) {
@@ -70,6 +71,36 @@ TEST(Reduce, RootsAndNan) {
     SLUICE_CPU_PICK(isa, run_reduce)
     ({1, 50, 1, ReduceKind::kMax, 1, false}, row.data(), &y, Worker{});
     EXPECT_TRUE(std::isnan(y));
+  }
+}
+
+TEST(Reduce, ShortRowsKeepWhatIsNoNumberAndSumsBeyondFloats) {
+  for (const Isa isa : isas_to_test()) {
+    for (std::int64_t n = 3; n < 20; ++n) {
+      std::vector<float> x(static_cast<std::size_t>(21 * n), 1);
+      const auto at = [&](std::int64_t row, std::int64_t place) -> float& {
+        return x[static_cast<std::size_t>(row * n + place)];
+      };
+      at(2, 0) = NAN;
+      at(3, n - 1) = NAN;
+      at(5, 0) = 3e38F;
+      at(5, 1) = 3e38F;
+      at(5, 2) = -3e38F;
+      at(7, 1) = -INFINITY;
+      std::vector<float> sums(21), most(21);
+      SLUICE_CPU_PICK(isa, run_reduce)
+      ({21, n, 1, ReduceKind::kSum}, x.data(), sums.data(), Worker{});
+      SLUICE_CPU_PICK(isa, run_reduce)
+      ({21, n, 1, ReduceKind::kMax}, x.data(), most.data(), Worker{});
+      for (const std::size_t row : {2U, 3U}) {
+        EXPECT_TRUE(std::isnan(sums[row]) && std::isnan(most[row])) << isa_name(isa) << " " << n;
+      }
+      EXPECT_EQ(sums[5], 3e38F) << isa_name(isa) << " " << n;
+      EXPECT_EQ(most[5], 3e38F);
+      EXPECT_EQ(sums[7], -INFINITY);
+      EXPECT_EQ(most[7], 1);
+      EXPECT_EQ(sums[20], static_cast<float>(n));
+    }
   }
 }
 

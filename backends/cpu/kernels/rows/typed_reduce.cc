@@ -6,7 +6,7 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-constexpr std::int64_t kStrip = 256;  ///< columns that are folded together, or pieces of a row
+constexpr std::int64_t kStrip = 256;  ///< columns that are folded together
 
 /// What elements of a type are folded in.
 template <typename T>
@@ -81,13 +81,18 @@ SLUICE_CPU_INLINE void halve(A* folds) {
   }
 }
 
-/// A row in pieces as long as a strip, which are rows of columns.
-template <ReduceKind kKind, typename T>
-FoldOf<T> fold_row(const T* x, std::int64_t count) {
+/// Rows of so few elements are folded one by one.
+constexpr std::int64_t kShortRow = 12;
+/// Bytes of folds: those of a long row fit a few registers, those of a short one are few to join.
+constexpr std::int64_t kLongPiece = 256;
+constexpr std::int64_t kShortPiece = 64;
+
+/// A row in pieces of kBytes, which are rows of columns.
+template <ReduceKind kKind, std::int64_t kBytes, typename T>
+SLUICE_CPU_INLINE FoldOf<T> fold_pieces(const T* x, std::int64_t count) {
   using A = FoldOf<T>;
-  constexpr std::int64_t kPiece = kStrip / static_cast<std::int64_t>(sizeof(A));
-  // Folds of kStrip bytes fit a few registers. Their number is a power of two, which the halving
-  // below needs.
+  // A power of two, which the halving below needs.
+  constexpr std::int64_t kPiece = kBytes / static_cast<std::int64_t>(sizeof(A));
   A folds[kPiece];
   for (A& fold : folds) fold = start<kKind, A>();
   const std::int64_t whole = count / kPiece;
@@ -96,6 +101,21 @@ FoldOf<T> fold_row(const T* x, std::int64_t count) {
   fold_rows<kKind>(x + whole * kPiece, 1, 0, count - whole * kPiece, folds);
   halve<kKind, kPiece / 2>(folds);
   return folds[0];
+}
+
+template <ReduceKind kKind, typename T>
+FoldOf<T> fold_row(const T* x, std::int64_t count) {
+  using A = FoldOf<T>;
+  if (count <= kShortRow) {
+    A fold = start<kKind, A>();
+    for (std::int64_t i = 0; i < count; ++i) fold = join<kKind>(fold, prepare<kKind>(A{x[i]}));
+    return fold;
+  }
+  // An extreme of floats takes so long that few chains of them wait for each other.
+  constexpr bool kIsSlow = kIsFloat<A> && (kKind == ReduceKind::kMax || kKind == ReduceKind::kMin);
+  const bool is_long = kIsSlow || count * static_cast<std::int64_t>(sizeof(A)) >= 4 * kLongPiece;
+  return is_long ? fold_pieces<kKind, kLongPiece>(x, count)
+                 : fold_pieces<kKind, kShortPiece>(x, count);
 }
 
 template <typename T, typename A>
