@@ -173,7 +173,8 @@ SLUICE_CPU_INLINE void store_totals(double* totals, const WideTotals& wide) {
   __builtin_memcpy(totals + kLanes / 2, &wide.high, sizeof wide.high);
 }
 
-/// kRows rows of a vector of columns, of which `lanes` exist. `totals` has room for all lanes.
+/// kRows rows of a vector of columns, of which `lanes` exist. `totals` has room for all lanes; null
+/// where these rows are all.
 template <bool kIsExclusive, int kRows>
 SLUICE_CPU_INLINE void sum_columns(const float* x, float* y, std::int64_t step, int lanes,
                                    double* totals) {
@@ -185,17 +186,21 @@ SLUICE_CPU_INLINE void sum_columns(const float* x, float* y, std::int64_t step, 
     sum += lanes == kLanes ? load(x + r * step) : load_first(x + r * step, lanes);
     if (!kIsExclusive) sums[r] = sum;
   }
-  const WideTotals wide = load_totals(totals);
+  WideTotals wide = {};
+  if (totals != nullptr) wide = load_totals(totals);
   const Vec base = narrowed(wide);
   if (any(~(is_finite(sum) &
             is_finite(base)))) {  // a float leaves its range where a double does not
-    return add_lines<kIsExclusive>(x, y, kRows, step, 1, lanes, totals);
+    double none[kLanes] = {};
+    double* before = totals == nullptr ? none : totals;
+    return add_lines<kIsExclusive>(x, y, kRows, step, 1, lanes, before);
   }
   SLUICE_CPU_UNROLL
   for (int r = 0; r < kRows; ++r) {
     const Vec written = base + sums[r];
     lanes == kLanes ? store(y + r * step, written) : store_first(y + r * step, written, lanes);
   }
+  if (totals == nullptr) return;
   const WideTotals added = widened(sum);
   store_totals(totals, {wide.low + added.low, wide.high + added.high});
 }
@@ -203,30 +208,45 @@ SLUICE_CPU_INLINE void sum_columns(const float* x, float* y, std::int64_t step, 
 template <bool kIsExclusive, int kRows>
 SLUICE_CPU_INLINE void sum_rows(const float* x, float* y, std::int64_t step, std::int64_t columns,
                                 double* totals) {
+  const auto at = [&](std::int64_t c) { return totals == nullptr ? nullptr : totals + c; };
   std::int64_t c = 0;
   for (; c + kLanes <= columns; c += kLanes) {
-    sum_columns<kIsExclusive, kRows>(x + c, y + c, step, kLanes, totals + c);
+    sum_columns<kIsExclusive, kRows>(x + c, y + c, step, kLanes, at(c));
   }
   if (c == columns) return;
   const int lanes = static_cast<int>(columns - c);
-  sum_columns<kIsExclusive, kRows>(x + c, y + c, step, lanes, totals + c);
+  sum_columns<kIsExclusive, kRows>(x + c, y + c, step, lanes, at(c));
+}
+
+/// `rows` at a time, at most kRowsTogether.
+template <bool kIsExclusive>
+SLUICE_CPU_INLINE void sum_some_rows(std::int64_t rows, const float* x, float* y, std::int64_t step,
+                                     std::int64_t columns, double* totals) {
+  switch (rows) {
+    case 0: return;
+    case 1: return sum_rows<kIsExclusive, 1>(x, y, step, columns, totals);
+    case 2: return sum_rows<kIsExclusive, 2>(x, y, step, columns, totals);
+    case 3: return sum_rows<kIsExclusive, 3>(x, y, step, columns, totals);
+    default: return sum_rows<kIsExclusive, kRowsTogether>(x, y, step, columns, totals);
+  }
 }
 
 /// Sums of at most kMostColumns neighbouring columns.
 template <bool kIsExclusive>
 SLUICE_CPU_INLINE void sum_floats(const CumulativePlan& plan, const float* x, float* y,
                                   std::int64_t columns) {
+  const std::int64_t step = plan.is_reversed ? -plan.inner : plan.inner;
+  std::int64_t at = plan.is_reversed ? (plan.axis - 1) * plan.inner : 0;
+  if (plan.axis <= kRowsTogether) {
+    return sum_some_rows<kIsExclusive>(plan.axis, x + at, y + at, step, columns, nullptr);
+  }
   double totals[kMostColumns];
   const std::int64_t used = (columns + kLanes - 1) / kLanes * kLanes;
   for (std::int64_t c = 0; c < used; ++c) totals[c] = 0;
-  const std::int64_t step = plan.is_reversed ? -plan.inner : plan.inner;
-  std::int64_t at = plan.is_reversed ? (plan.axis - 1) * plan.inner : 0;
-  std::int64_t left = plan.axis;
-  for (; left >= kRowsTogether; left -= kRowsTogether, at += kRowsTogether * step) {
-    sum_rows<kIsExclusive, kRowsTogether>(x + at, y + at, step, columns, totals);
-  }
-  for (; left > 0; --left, at += step) {
-    sum_rows<kIsExclusive, 1>(x + at, y + at, step, columns, totals);
+  for (std::int64_t left = plan.axis; left > 0; left -= kRowsTogether) {
+    const std::int64_t rows = left < kRowsTogether ? left : kRowsTogether;
+    sum_some_rows<kIsExclusive>(rows, x + at, y + at, step, columns, totals);
+    at += rows * step;
   }
 }
 
