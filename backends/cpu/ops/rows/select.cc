@@ -96,11 +96,11 @@ class ArgExtreme : public Kernel {
   bool takes_last_;
 };
 
-/// The same of integers, along the last axis: of each row the extreme, then its place.
+/// The same of other types. Along the last axis: of each row the extreme, then its place.
 template <bool kLargest, typename T>
-class IntegerArgExtreme : public Kernel {
+class TypedArgExtreme : public Kernel {
  public:
-  IntegerArgExtreme(const sluice_op& op, const AlongAxis& view, Isa isa)
+  TypedArgExtreme(const sluice_op& op, const AlongAxis& view, Isa isa)
       : Kernel(op),
         reduce_(SLUICE_CPU_PICK(isa, run_typed_reduce)),
         type_(*number_of(op.inputs[0].tensor.element_type)),
@@ -108,43 +108,76 @@ class IntegerArgExtreme : public Kernel {
         takes_last_(Attributes(op).get_int("select_last_index") != 0) {}
 
   void run(const Run& run, int, const Worker& worker) const override {
-    const Share share = share_of(view_.outer, 1, worker);
-    const ReducePlan plan = {1, view_.axis, 1, kLargest ? ReduceKind::kMax : ReduceKind::kMin};
+    const std::int64_t strips = (view_.inner + kStrip - 1) / kStrip;
+    const Share share = share_of(view_.outer * strips, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const std::span row(run.input<T>(0) + i * view_.axis, static_cast<std::size_t>(view_.axis));
-      T extreme = 0;
-      reduce_(plan, type_, row.data(), &extreme, Worker{});
-      const auto place = takes_last_ ? std::find(row.rbegin(), row.rend(), extreme).base() - 1
-                                     : std::ranges::find(row, extreme);
-      run.output<std::int64_t>(0)[i] = place - row.begin();
+      const std::int64_t first = i % strips * kStrip;
+      const T* x = run.input<T>(0) + i / strips * view_.axis * view_.inner + first;
+      std::int64_t* y = run.output<std::int64_t>(0) + i / strips * view_.inner + first;
+      if (view_.inner == 1) {
+        *y = place_in_row({x, static_cast<std::size_t>(view_.axis)});
+      } else {
+        takes_last_ ? run_strip<true>(x, y, std::min(kStrip, view_.inner - first))
+                    : run_strip<false>(x, y, std::min(kStrip, view_.inner - first));
+      }
     }
   }
   void extents(Extents& extents) const override {
-    extents.reads(0, {view_.outer, view_.axis, sizeof(T)});
-    extents.writes(0, {view_.outer, sizeof(std::int64_t)});
+    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(T)});
+    extents.writes(0, {view_.outer, view_.inner, sizeof(std::int64_t)});
   }
-  double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.3; }
+  double cost_ns() const override {
+    return static_cast<double>(view_.elements()) * (view_.inner == 1 ? 0.3 : 1);
+  }
 
  private:
+  static constexpr std::int64_t kStrip = 256;  // its extremes stay in a cache
+
+  std::int64_t place_in_row(std::span<const T> row) const {
+    const ReducePlan plan = {1, view_.axis, 1, kLargest ? ReduceKind::kMax : ReduceKind::kMin};
+    T extreme = 0;
+    reduce_(plan, type_, row.data(), &extreme, Worker{});
+    const auto is_there = [&](T value) {
+      return value == extreme || (value != value && extreme != extreme);
+    };
+    const auto place = takes_last_ ? std::find_if(row.rbegin(), row.rend(), is_there).base() - 1
+                                   : std::find_if(row.begin(), row.end(), is_there);
+    return place - row.begin();
+  }
+
+  /// Neighbouring columns together, so that memory is read in order.
+  template <bool kTakesLast>
+  void run_strip(const T* x, std::int64_t* y, std::int64_t columns) const {
+    T best[kStrip];
+    std::copy_n(x, columns, best);
+    std::fill_n(y, columns, 0);
+    for (std::int64_t k = 1; k < view_.axis; ++k) {
+      const T* row = x + k * view_.inner;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const bool is_better =
+            kTakesLast ? !leads<kLargest, T>(best[c], row[c]) : leads<kLargest, T>(row[c], best[c]);
+        best[c] = is_better ? row[c] : best[c];
+        y[c] = is_better ? k : y[c];
+      }
+    }
+  }
+
   decltype(&portable::run_typed_reduce) reduce_;
   Number type_;
   AlongAxis view_;
   bool takes_last_;
 };
 
-bool has_integer_form(sluice_element_type type) {
-  return type == plugin::kI64 || type == plugin::kI32 || type == plugin::kI8 || type == plugin::kU8;
+bool has_typed_form(sluice_element_type type) {
+  return type == plugin::kF64 || type == plugin::kI64 || type == plugin::kI32 ||
+         type == plugin::kI8 || type == plugin::kU8;
 }
 
 Status check_arg(const sluice_op& op) {
   if (op.outputs[0].tensor.element_type != plugin::kI64) return plugin::unimplemented("not i64");
   const std::int64_t axis = Attributes(op).get_int("axis");
-  const sluice_tensor& x = op.inputs[0].tensor;
-  if (!has_integer_form(x.element_type)) return check_f32_axis(op, axis);
-  const Status status = check_axis(op, axis);
-  const bool is_last = status.is_ok() && from_front(axis, x.rank) == x.rank - 1;
-  return is_last || !status.is_ok() ? status
-                                    : plugin::unimplemented("integers along an inner axis");
+  return has_typed_form(op.inputs[0].tensor.element_type) ? check_axis(op, axis)
+                                                          : check_f32_axis(op, axis);
 }
 
 template <bool kLargest>
@@ -153,17 +186,20 @@ Status make_arg(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
   if (view.axis > INT32_MAX) return plugin::unimplemented("so long an axis");
   switch (op.inputs[0].tensor.element_type) {
+    case plugin::kF64:
+      *kernel = std::make_unique<TypedArgExtreme<kLargest, double>>(op, view, isa);
+      break;
     case plugin::kI64:
-      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::int64_t>>(op, view, isa);
+      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::int64_t>>(op, view, isa);
       break;
     case plugin::kI32:
-      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::int32_t>>(op, view, isa);
+      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::int32_t>>(op, view, isa);
       break;
     case plugin::kI8:
-      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::int8_t>>(op, view, isa);
+      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::int8_t>>(op, view, isa);
       break;
     case plugin::kU8:
-      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::uint8_t>>(op, view, isa);
+      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::uint8_t>>(op, view, isa);
       break;
     default: *kernel = std::make_unique<ArgExtreme<kLargest>>(op, isa); break;
   }

@@ -57,7 +57,7 @@ void reduce(const char* kind, const Shape& dims, std::int64_t axis, const std::v
 
 template <typename T>
 void reduce_all(const char* kind) {
-  for (const std::int64_t n : {1, 2, 7, 31, 64, 65, 130, 257, 1000}) {
+  for (const std::int64_t n : {1, 2, 7, 12, 13, 31, 64, 65, 130, 257, 1000}) {
     reduce<T>(kind, {3, n}, 1, values_of<T>(3 * n));
     reduce<T>(kind, {2, 5, n}, 1, values_of<T>(10 * n));
     reduce<T>(kind, {n, 3}, 0, values_of<T>(3 * n));
@@ -91,14 +91,16 @@ TEST(TypedReduce, FoldsSeveralRunsOfAxes) {
 TEST(TypedReduce, LetsNanWinAndProductsPassBeyondFloats) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const char* kind : {"ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd"}) {
-    for (std::size_t at = 0; at < 150; at += 7) {
-      std::vector<double> x(150, 3);
-      x[at] = nan;
-      for (const Backend& backend : backends_to_test()) {
-        TestOp op(kind);
-        op.input<double>({1, 150}, x).input<std::int64_t>({1}, {1}, true).output<double>({1, 1});
-        ASSERT_TRUE(op.run(backend, 1).is_ok());
-        EXPECT_TRUE(std::isnan(op.result<double>()[0])) << kind << " at " << at;
+    for (const std::int64_t n : {5, 12, 13, 150}) {
+      for (std::int64_t at = 0; at < n; at += n < 20 ? 1 : 7) {
+        std::vector<double> x(static_cast<std::size_t>(n), 3);
+        x[static_cast<std::size_t>(at)] = nan;
+        for (const Backend& backend : backends_to_test()) {
+          TestOp op(kind);
+          op.input<double>({1, n}, x).input<std::int64_t>({1}, {1}, true).output<double>({1, 1});
+          ASSERT_TRUE(op.run(backend, 1).is_ok());
+          EXPECT_TRUE(std::isnan(op.result<double>()[0])) << kind << " of " << n << " at " << at;
+        }
       }
     }
   }
@@ -162,6 +164,28 @@ TEST(Cumulative, AgreesOnStripsOfManyRowsAndOnWhatIsNoNumber) {
   }
 }
 
+TEST(Cumulative, AgreesOnFewRowsOfWhatIsNoNumber) {
+  for (const std::int64_t rows : {1, 2, 3, 4, 5, 7}) {
+    constexpr std::int64_t kColumns = 37;
+    std::vector<float> x = halves<float>(rows * kColumns);
+    x[5] = NAN;
+    x[9] = INFINITY;
+    if (rows == 3 || rows == 4) {
+      for (const std::size_t k : {0U, 1U}) x[k * kColumns + 36] = 3e38F;  // beyond floats, and back
+      x[2 * kColumns + 36] = -3e38F;
+    }
+    for (const std::int64_t flags : {0, 1, 2, 3}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input<float>({rows, kColumns}, x).input<std::int64_t>({}, {0}, true);
+            op.output<float>({rows, kColumns});
+            op.attribute("exclusive", flags & 1).attribute("reverse", flags >> 1);
+          },
+          {.kind = "CumSum", .version = 14, .tolerance = 0});
+    }
+  }
+}
+
 /// Floats are summed a few rows at a time, in vectors of columns.
 TEST(Cumulative, AgreesOnFloatsOfEveryWidthAndNumberOfRows) {
   const auto expect_sums = [](const Shape& dims) {
@@ -214,27 +238,46 @@ TEST(TopKOfTypes, AgreesForFewAndMany) {
 }
 
 template <typename T>
-void find_extremes(std::int64_t columns) {
+void find_extremes(const Shape& dims, std::int64_t axis, const std::vector<T>& x) {
+  Shape out = dims;
+  out[static_cast<std::size_t>(axis)] = 1;
   for (const char* kind : {"ArgMax", "ArgMin"}) {
     for (const std::int64_t takes_last : {0, 1}) {
       expect_agreement(
           [&](TestOp& op) {
-            op.input<T>({3, columns}, numbers<T>(3 * columns)).template output<std::int64_t>({3});
-            op.attribute("axis", std::int64_t{-1}).attribute("keepdims", std::int64_t{0});
-            op.attribute("select_last_index", takes_last);
+            op.input<T>(dims, x).template output<std::int64_t>(out);
+            op.attribute("axis", axis).attribute("select_last_index", takes_last);
           },
           {.kind = kind, .version = 13, .float_outputs = {}});
     }
   }
 }
 
-TEST(ArgOfIntegers, FindsFirstAndLastExtremesOfEveryLength) {
-  for (const std::int64_t columns : {1, 2, 7, 23, 32, 65, 300}) {
-    find_extremes<std::int64_t>(columns);
-    find_extremes<std::int32_t>(columns);
-    find_extremes<std::int8_t>(columns);
-    find_extremes<std::uint8_t>(columns);
+template <typename T>
+void find_extremes_of_each_axis() {
+  for (const std::int64_t n : {1, 2, 7, 23, 32, 65, 300}) {
+    find_extremes<T>({3, n}, 1, values_of<T>(3 * n));
+    find_extremes<T>({n, 3}, 0, values_of<T>(3 * n));
+    find_extremes<T>({2, 4, n}, 1, values_of<T>(8 * n));
   }
+}
+
+TEST(ArgOfTypes, FindsFirstAndLastExtremesAlongEveryAxis) {
+  find_extremes_of_each_axis<std::int64_t>();
+  find_extremes_of_each_axis<std::int32_t>();
+  find_extremes_of_each_axis<std::int8_t>();
+  find_extremes_of_each_axis<std::uint8_t>();
+  find_extremes_of_each_axis<double>();
+}
+
+TEST(ArgOfTypes, TakesNanForTheExtreme) {
+  std::vector<double> x = halves<double>(60);
+  for (const std::size_t at : {7U, 11U, 32U, 59U}) {
+    x[at] = std::numeric_limits<double>::quiet_NaN();
+  }
+  x[20] = std::numeric_limits<double>::infinity();
+  x[21] = -std::numeric_limits<double>::infinity();
+  for (const std::int64_t axis : {0, 1, 2}) find_extremes<double>({3, 4, 5}, axis, x);
 }
 
 TEST(Hardmax, MarksTheFirstExtremeAlongEveryAxis) {
