@@ -92,7 +92,8 @@ void test(const void* from_data, void* to_data, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] != From{0} ? 1 : 0;
 }
 
-/// Unsigned types of more than 8 bits are rare: they have none.
+/// To unsigned types of more than 8 bits, and from those of 16 and 64, conversions are rare: they
+/// have none.
 template <typename From>
 ConvertLoop convert_from(Number to, bool to_bool) {
   if (to_bool) return test<From>;
@@ -115,6 +116,7 @@ ConvertLoop convert_loop(Number from, Number to, bool to_bool) {
     case Number::kU8: return convert_from<std::uint8_t>(to, to_bool);
     case Number::kI8: return convert_from<std::int8_t>(to, to_bool);
     case Number::kI16: return convert_from<std::int16_t>(to, to_bool);
+    case Number::kU32: return convert_from<std::uint32_t>(to, to_bool);
     case Number::kI32: return convert_from<std::int32_t>(to, to_bool);
     case Number::kI64: return convert_from<std::int64_t>(to, to_bool);
     case Number::kF32: return convert_from<float>(to, to_bool);

@@ -4,6 +4,8 @@
 #include "kernels/elements/double_functions.h"
 #include "kernels/elements/numbers.h"
 
+extern "C" double pow(double, double);  // from libm, without <cmath>: see core/simd.h
+
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
@@ -43,6 +45,12 @@ SLUICE_CPU_INLINE T rest(T a, T b) {
       static_cast<U>(a) - static_cast<U>(static_cast<U>(quotient<kOp>(a, b)) * static_cast<U>(b)));
   if constexpr (kOp == TypedOp::kRemainder || !kIsSigned<T>) return r;
   return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+}
+
+SLUICE_CPU_INLINE double power(double base, double exponent) {
+  if (exponent == 2) return base * base;
+  if (exponent == 3) return base * base * base;
+  return pow(base, exponent);
 }
 
 /// By repeated squaring.
@@ -200,7 +208,7 @@ void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int6
   }
 }
 
-/// kMod and kPower have no form for floats. f32 has kRemainder, bounds and comparisons alone.
+/// kMod has no form for floats. f32 has kRemainder, bounds and comparisons alone.
 template <TypedOp kOp>
 TypedLoop of_number(Number type) {
   switch (type) {
@@ -215,7 +223,7 @@ TypedLoop of_number(Number type) {
     case Number::kF64:
     case Number::kF32: break;
   }
-  if constexpr (kOp != TypedOp::kMod && kOp != TypedOp::kPower) {
+  if constexpr (kOp != TypedOp::kMod) {
     if (type == Number::kF64) return loop<kOp, double>;
   }
   if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax || kOp == TypedOp::kAtMost ||

@@ -19,7 +19,7 @@ enum class TypedOp : std::uint8_t {
   kDiv,        ///< cut towards zero
   kMod,        ///< of integers, with the sign of b
   kRemainder,  ///< with the sign of a
-  kPower,      ///< of integers; those below 1 are cut to 0
+  kPower,      ///< not of f32; integers below 1 are cut to 0
   kMin,        ///< NaN if either is
   kMax,
   kAtMost,  ///< of two bounds; a NaN of b is no bound

@@ -178,6 +178,25 @@ TEST(CpuTyped, PowersOfIntegersWrap) {
   }
 }
 
+TEST(CpuTyped, RaisesDoublesToPowers) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> bases = {0,     -0.0,      1,          -1,  0.5, -2.5,
+                                     1e200, kInfinity, -kInfinity, nan, 7,   1e-200};
+  for (const double exponent : {0.0, 1.0, 2.0, 3.0, 0.5, -1.0, 2.5, kInfinity, nan}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<double>({12}, bases).input<double>({}, {exponent}).output<double>({12});
+        },
+        {.kind = "Pow", .version = 15, .float_outputs = {}, .double_outputs = {0}});
+  }
+  const auto each_by_each = [&](TestOp& op) {
+    op.input<double>({12}, bases).input<double>({3, 1}, {2, -1, 0.5}).output<double>({3, 12});
+  };
+  expect_agreement(each_by_each,
+                   {.kind = "Pow", .version = 15, .float_outputs = {}, .double_outputs = {0}});
+}
+
 TEST(CpuTyped, RefusesDivisionByZero) {
   for (const char* kind : {"Div", "Mod"}) {
     TestOp op(kind, "", 14);
@@ -317,6 +336,7 @@ void expect_casts(const std::vector<From>& values) {
 TEST(CpuTyped, CastsBetweenAllTypes) {
   expect_casts(numbers<std::int64_t>(150, 1));
   expect_casts(numbers<std::int32_t>(150, 1));
+  expect_casts(numbers<std::uint32_t>(150, 1));
   expect_casts(numbers<std::uint8_t>(150, 1));
   expect_casts(numbers<std::int8_t>(150, 1));
   // In whole blocks that fit 32 bits, and in others.
