@@ -58,6 +58,11 @@ void fill_elements(std::byte* to, const std::byte* value, std::int64_t count) {
 }
 
 void fill(std::byte* to, const std::byte* value, std::int64_t count, std::int64_t size) {
+  const bool repeats = std::all_of(value, value + size, [&](std::byte b) { return b == *value; });
+  if (repeats) {  // as a zero does
+    std::memset(to, std::to_integer<int>(*value), static_cast<std::size_t>(count * size));
+    return;
+  }
   switch (size) {
     case 1: return fill_elements<std::uint8_t>(to, value, count);
     case 2: return fill_elements<std::uint16_t>(to, value, count);
@@ -93,10 +98,14 @@ class Pad : public Kernel {
       const std::int64_t plane = row / height_;
       const std::int64_t from = source_plane(plane);
       const std::int64_t end = std::min(share.end, (plane + 1) * height_);
+      if (from == kNowhere) {
+        fill(run.output<std::byte>(0) + row * cols_ * size_, value, (end - row) * cols_, size_);
+        row = end;
+      }
       for (; row < end; ++row) {
         std::byte* to = run.output<std::byte>(0) + row * cols_ * size_;
         const std::int64_t line = line_source(row - plane * height_);
-        if (from == kNowhere || line == kNowhere) {
+        if (line == kNowhere) {
           fill(to, value, cols_, size_);
         } else {
           copy_row(run.input<std::byte>(0) + (from + line) * size_, to, value);
