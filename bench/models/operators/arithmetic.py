@@ -36,6 +36,7 @@ CASES = [
     Case("Mod", "f32 fmod", [floats(*TOKENS, low=0.5, high=9), floats(*TOKENS, low=0.5, high=3)], {"fmod": 1}),
     Case("Pow", "i64 squares", [integers(*SCORES), exactly(2)]),
     Case("Pow", "f32 cubes", [floats(*TOKENS), exactly(3, "float32")]),
+    Case("Pow", "f64 cubes", [floats(1000, 200, dtype="float64"), exactly(3, "float64")]),
     Case("Abs", "i64", [integers(*SCORES, low=-9)]), Case("Neg", "i64", [integers(*SCORES)]),
     *(Case(op, "bool [1, 12, 256, 256]", [booleans(*SCORES), booleans(1, 1, 256, 256)])
       for op in ("And", "Or", "Xor", "Equal")),
@@ -57,6 +58,7 @@ CASES = [
         ("bool", "f32", 1, booleans(*TOKENS)), ("bool", "i64", 7, booleans(*TOKENS)),
         ("f32", "bool", 9, floats(*TOKENS)), ("i64", "bool", 9, integers(*TOKENS, high=2)),
         ("u8", "f32", 1, integers(*TOKENS, dtype="uint8")), ("f32", "u8", 2, floats(*TOKENS, low=0, high=255)),
-        ("i64", "f64", 11, integers(*TOKENS)), ("f64", "i64", 7, floats(*TOKENS, dtype="float64")))),
+        ("u32", "f32", 1, integers(*TOKENS, dtype="uint32")), ("i64", "f64", 11, integers(*TOKENS)),
+        ("f64", "i64", 7, floats(*TOKENS, dtype="float64")))),
     Case("IsNaN", "f32", [floats(*TOKENS)]), Case("IsInf", "f32", [floats(*TOKENS)]),
 ]

@@ -18,6 +18,8 @@ def reductions() -> list[Case]:
              Case("ReduceSum", "i32 axis 1", [integers(*TOKENS, dtype="int32"), exactly([1])]),
              Case("ReduceMax", "i64 axis -1", [integers(*TOKENS), exactly([-1])]),
              Case("ReduceMax", "u8 axis -1", [integers(*TOKENS, dtype="uint8"), exactly([-1])]),
+             *(Case(op, "f32 3 columns", [floats(100000, 3), exactly([-1])]) for op in ("ReduceSum", "ReduceMax")),
+             Case("ReduceSum", "i64 3 columns", [integers(100000, 3), exactly([-1])]),
              Case("ReduceSum", "f64 axis -1", [floats(1000, 200, dtype="float64"), exactly([-1])])]
     return rows
 
@@ -25,12 +27,14 @@ def reductions() -> list[Case]:
 CASES = [
     *reductions(),
     *(Case("CumSum", f"f32 axis {axis}", [floats(*TOKENS), exactly(axis)]) for axis in (0, 1, 2)),
+    Case("CumSum", "f32 2 rows", [floats(64, 2, 1024), exactly(1)]),
     Case("CumSum", "i64 axis 1", [integers(8, 2048), exactly(1)]),
     Case("CumSum", "i32 axis 1", [integers(8, 2048, dtype="int32"), exactly(1)]),
     *(Case(op, f"f32 axis {axis}", [floats(*TOKENS)], {"axis": axis}) for op in ("ArgMax", "ArgMin")
       for axis in (0, 1, -1)),
     Case("ArgMax", "f32 vocabulary", [floats(4, 32000)], {"axis": -1}),
     Case("ArgMax", "f32 classes of pixels", [floats(1, 21, 128, 128)], {"axis": 1}),
+    Case("ArgMax", "f64 classes", [floats(1000, 10, dtype="float64")], {"axis": 1}),
     Case("ArgMax", "i64 axis -1", [integers(8, 2048)], {"axis": -1}),
     Case("TopK", "f32 5 of 1000", [floats(8, 1000), exactly([5])], outputs=(True, True)),
     Case("TopK", "f32 1000 of 20000", [floats(1, 20000), exactly([1000])], outputs=(True, True)),
