@@ -21,6 +21,8 @@ bool is_half(const ir::Type& type) {
 
 /// Beside the element-wise ones: they mean the same for every float type, which they name nowhere.
 const std::set<std::string_view> kArithmetic = {
+    "ArgMax",
+    "ArgMin",
     "Attention",
     "AveragePool",
     "BatchNormalization",
@@ -34,6 +36,7 @@ const std::set<std::string_view> kArithmetic = {
     "GlobalMaxPool",
     "GridSample",
     "GroupNormalization",
+    "Hardmax",
     "InstanceNormalization",
     "LRN",
     "LayerNormalization",
@@ -57,6 +60,7 @@ const std::set<std::string_view> kArithmetic = {
     "Resize",
     "RotaryEmbedding",
     "Softmax",
+    "TopK",
 };
 
 /// They move elements, so they follow what they move.
