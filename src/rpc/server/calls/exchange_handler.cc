@@ -9,6 +9,7 @@
 
 namespace sluice::rpc::server {
 
+using service::Caller;
 using terms::Role;
 
 namespace {
@@ -51,73 +52,75 @@ class PullCall final : public Reactor {
   std::stop_source stop_;
 };
 
-}  // namespace
+void pull_tensor(Handlers& handlers, CallContext* context, const v1::PullTensorRequest* request,
+                 v1::PullTensorResponse* response) {
+  new PullCall(handlers, *context, *request, *response);
+}
 
-void Handlers::PutTensor(Context* context, const v1::PutTensorRequest* request,
-                         v1::PutTensorResponse* response) {
-  return now(
+void put_tensor(Handlers& handlers, CallContext* context, const v1::PutTensorRequest* request,
+                v1::PutTensorResponse* response) {
+  return handlers.now(
       context, request, Role::kInference,
-      [&](const service::Caller& caller) -> Status {
+      [&](const Caller& caller) -> Status {
         const v1::Tensor& tensor = request->tensor();
         if (tensor.has_place() || tensor.exchange() != 0) {
           return terms::runtime_error(RuntimeCode::kBadInput,
                                       "a tensor to put comes with its data");
         }
         const terms::TensorView view = SLUICE_TRY(wire::view_of(tensor));
-        const auto index = SLUICE_TRY(service_.put_tensor(caller, view, request->ttl_ns()));
+        const auto index =
+            SLUICE_TRY(handlers.service().put_tensor(caller, view, request->ttl_ns()));
         response->set_exchange(static_cast<std::uint64_t>(index));
         return ok_status();
       },
       wire::max_inflated_bytes());
 }
 
-void Handlers::GetTensor(Context* context, const v1::GetTensorRequest* request,
-                         v1::GetTensorResponse* response) {
-  return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
-    const auto lease = SLUICE_TRY(
-        service_.exchange().get(caller.session->owner(), terms::TensorIndex{request->exchange()}));
-    if (lease->view.size_bytes > max_answer_bytes_) {
-      return terms::runtime_error(RuntimeCode::kOutOfResources,
-                                  "the tensor has {} bytes, a message at most {}",
-                                  lease->view.size_bytes, max_answer_bytes_);
-    }
-    wire::to_proto(lease->view, "", *response->mutable_tensor());
-    return ok_status();
-  });
+Status get_tensor(Handlers& handlers, const Caller& caller, const v1::GetTensorRequest& request,
+                  v1::GetTensorResponse& response) {
+  const auto lease = SLUICE_TRY(handlers.service().exchange().get(
+      caller.session->owner(), terms::TensorIndex{request.exchange()}));
+  if (lease->view.size_bytes > handlers.max_answer_bytes()) {
+    return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                "the tensor has {} bytes, a message at most {}",
+                                lease->view.size_bytes, handlers.max_answer_bytes());
+  }
+  wire::to_proto(lease->view, "", *response.mutable_tensor());
+  return ok_status();
 }
 
-void Handlers::RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
-                            v1::RemoveTensorResponse* /*response*/) {
-  return now(context, request, Role::kInference, [&](const service::Caller& caller) {
-    return service_.exchange().remove(caller.session->owner(),
-                                      terms::TensorIndex{request->exchange()});
-  });
+Status remove_tensor(Handlers& handlers, const Caller& caller,
+                     const v1::RemoveTensorRequest& request,
+                     v1::RemoveTensorResponse& /*response*/) {
+  return handlers.service().exchange().remove(caller.session->owner(),
+                                              terms::TensorIndex{request.exchange()});
 }
 
-void Handlers::OfferTensor(Context* context, const v1::OfferTensorRequest* request,
-                           v1::OfferTensorResponse* response) {
-  return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
-    const terms::TensorIndex index{request->exchange()};
-    response->set_key(SLUICE_TRY(service_.offer_tensor(caller, index)));
-    return ok_status();
-  });
+Status offer_tensor(Handlers& handlers, const Caller& caller, const v1::OfferTensorRequest& request,
+                    v1::OfferTensorResponse& response) {
+  const terms::TensorIndex index{request.exchange()};
+  response.set_key(SLUICE_TRY(handlers.service().offer_tensor(caller, index)));
+  return ok_status();
 }
 
-void Handlers::BringTensor(Context* context, const v1::BringTensorRequest* request,
-                           v1::BringTensorResponse* response) {
-  return later(
-      context, request, Role::kInference,
-      [this, request, response](const service::Caller& caller) -> Status {
-        const auto from = SLUICE_TRY(service_.bring_tensor(
-            caller, terms::TensorIndex{request->exchange()}, terms::DeviceId(request->device())));
-        if (from) response->set_from(from->value());
-        return ok_status();
-      });
+Status bring_tensor(Handlers& handlers, const Caller& caller, const v1::BringTensorRequest& request,
+                    v1::BringTensorResponse& response) {
+  const auto from = SLUICE_TRY(handlers.service().bring_tensor(
+      caller, terms::TensorIndex{request.exchange()}, terms::DeviceId(request.device())));
+  if (from) response.set_from(from->value());
+  return ok_status();
 }
 
-void Handlers::PullTensor(Context* context, const v1::PullTensorRequest* request,
-                          v1::PullTensorResponse* response) {
-  new PullCall(*this, *context, *request, *response);
+}  // namespace
+
+void add_exchange_calls(Handlers& handlers, Methods& methods) {
+  CallerMethods<Handlers>(methods, kRuntimeService, handlers, handlers)
+      .now("GetTensor", Role::kInference, get_tensor)
+      .now("RemoveTensor", Role::kInference, remove_tensor)
+      .now("OfferTensor", Role::kInference, offer_tensor)
+      .later("BringTensor", Role::kInference, bring_tensor)
+      .add_unary<v1::PutTensorRequest, v1::PutTensorResponse>("PutTensor", put_tensor)
+      .add_unary<v1::PullTensorRequest, v1::PullTensorResponse>("PullTensor", pull_tensor);
 }
 
 }  // namespace sluice::rpc::server

@@ -22,6 +22,8 @@
 
 namespace sluice::rpc::server {
 
+inline constexpr std::string_view kRuntimeService = "sluice.v1.Runtime";
+
 class Handlers final {
  public:
   /// All outlive the handlers. `texts`: null: none are made.
@@ -73,70 +75,14 @@ class Handlers final {
   template <typename Work>
   void now(Context* context, const google::protobuf::Message* request, terms::Role role,
            const Work& work, std::int64_t limit_bytes = wire::kMaxNamesBytes) const;
-  /// The same on a thread of its own; request and response live until the call ends.
-  template <typename Work>
-  void later(Context* context, const google::protobuf::Message* request, terms::Role role,
-             Work work) const;
 
   // NOLINTBEGIN(readability-identifier-naming): the calls have the names of the protocol.
-  void GetServer(Context* context, const v1::GetServerRequest* request,
-                 v1::GetServerResponse* response);
-  void GetHealth(Context* context, const v1::GetHealthRequest* request,
-                 v1::GetHealthResponse* response);
   void OpenSession(Context* context, const v1::OpenSessionRequest* request);
-  void ListSessions(Context* context, const v1::ListSessionsRequest* request,
-                    v1::ListSessionsResponse* response);
-  void CloseSession(Context* context, const v1::CloseSessionRequest* request,
-                    v1::CloseSessionResponse* response);
-  void CreateGroup(Context* context, const v1::CreateGroupRequest* request,
-                   v1::CreateGroupResponse* response);
-  void DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
-                    v1::DestroyGroupResponse* response);
-  void ListGroups(Context* context, const v1::ListGroupsRequest* request,
-                  v1::ListGroupsResponse* response);
   void LoadModel(Context* context, v1::LoadModelResponse* response);
-  void DeployGraph(Context* context, const v1::DeployGraphRequest* request,
-                   v1::DeployGraphResponse* response);
-  void UnloadModel(Context* context, const v1::UnloadModelRequest* request,
-                   v1::UnloadModelResponse* response);
-  void StartModel(Context* context, const v1::StartModelRequest* request,
-                  v1::StartModelResponse* response);
-  void StopModel(Context* context, const v1::StopModelRequest* request,
-                 v1::StopModelResponse* response);
-  void ResetModel(Context* context, const v1::ResetModelRequest* request,
-                  v1::ResetModelResponse* response);
-  void ResetDevice(Context* context, const v1::ResetDeviceRequest* request,
-                   v1::ResetDeviceResponse* response);
-  void ListModels(Context* context, const v1::ListModelsRequest* request,
-                  v1::ListModelsResponse* response);
-  void GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
-                     v1::GetStatisticsResponse* response);
-  void StartProfile(Context* context, const v1::StartProfileRequest* request,
-                    v1::StartProfileResponse* response);
   void StopProfile(Context* context, const v1::StopProfileRequest* request);
-  void RegisterRegion(Context* context, const v1::RegisterRegionRequest* request,
-                      v1::RegisterRegionResponse* response);
-  void UnregisterRegion(Context* context, const v1::UnregisterRegionRequest* request,
-                        v1::UnregisterRegionResponse* response);
-  void ListRegions(Context* context, const v1::ListRegionsRequest* request,
-                   v1::ListRegionsResponse* response);
-  void PutTensor(Context* context, const v1::PutTensorRequest* request,
-                 v1::PutTensorResponse* response);
-  void GetTensor(Context* context, const v1::GetTensorRequest* request,
-                 v1::GetTensorResponse* response);
-  void RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
-                    v1::RemoveTensorResponse* response);
-  void OfferTensor(Context* context, const v1::OfferTensorRequest* request,
-                   v1::OfferTensorResponse* response);
-  void BringTensor(Context* context, const v1::BringTensorRequest* request,
-                   v1::BringTensorResponse* response);
-  void PullTensor(Context* context, const v1::PullTensorRequest* request,
-                  v1::PullTensorResponse* response);
   void Infer(Context* context, const std::shared_ptr<InferMessages>& messages);
   void TakeReply(Context* context, const v1::TakeReplyRequest* request,
                  v1::InferResponse* response);
-  void CancelRequest(Context* context, const v1::CancelRequestRequest* request,
-                     v1::CancelRequestResponse* response);
   void InferStream(Context* context);
   // NOLINTEND(readability-identifier-naming)
 
@@ -172,31 +118,57 @@ void Handlers::now(Context* context, const google::protobuf::Message* request, t
   context->finish(wire::to_grpc(catch_no_memory(answer)));
 }
 
-template <typename Work>
-void Handlers::later(Context* context, const google::protobuf::Message* request, terms::Role role,
-                     Work work) const {
-  auto caller = caller_of(*context, role);
-  Status status = caller.is_ok() ? ok_status() : caller.status();
-  if (status.is_ok()) {
-    status = threads_.run([context, request, work = std::move(work), caller = std::move(*caller)] {
-      const auto answer = [&]() -> Status {
-        SLUICE_TRY(wire::inflate(*request));
-        return work(caller);
-      };
-      context->finish(wire::to_grpc(catch_no_memory(answer)));
-    });
-  }
-  if (!status.is_ok()) context->finish(wire::to_grpc(status));
-}
+/// Adds calls of one service that are answered for a caller with a role: each is a function of
+/// `to`, the caller, the request and the response.
+template <typename To>
+class CallerMethods : public ServiceMethods<To> {
+ public:
+  template <typename Request, typename Response>
+  using Work = Status (*)(To&, const service::Caller&, const Request&, Response&);
 
-/// Reactors delete themselves when their call is done.
-void open_session(Handlers& handlers, CallContext& context, const v1::OpenSessionRequest& request);
-void load_model(Handlers& handlers, CallContext& context, v1::LoadModelResponse& response);
-void stop_profile(Handlers& handlers, CallContext& context, const v1::StopProfileRequest& request);
-void infer(Handlers& handlers, CallContext& context,
-           const std::shared_ptr<InferMessages>& messages);
-void take_reply(const Handlers& handlers, CallContext& context, const v1::TakeReplyRequest& request,
-                v1::InferResponse& response);
-void infer_stream(Handlers& handlers, CallContext& context);
+  /// `handlers` and `to` outlive the table.
+  CallerMethods(Methods& methods, std::string_view service, Handlers& handlers, To& to)
+      : ServiceMethods<To>(methods, service, to), handlers_(handlers) {}
+
+  /// For calls that read tables in memory. As Handlers::now.
+  template <typename Request, typename Response>
+  CallerMethods& now(const char* name, terms::Role role, Work<Request, Response> work) {
+    this->template add_unary<Request, Response>(
+        name, [&handlers = handlers_, role, work](To& to, CallContext* context,
+                                                  const Request* request, Response* response) {
+          handlers.now(context, request, role, [&](const service::Caller& caller) {
+            return work(to, caller, *request, *response);
+          });
+        });
+    return *this;
+  }
+  /// For calls that load, wait or write, on threads of their own: a thread of connections that
+  /// blocks delays the answers of all its clients. Request and response live until the call ends.
+  template <typename Request, typename Response>
+  CallerMethods& later(const char* name, terms::Role role, Work<Request, Response> work) {
+    this->template add_unary<Request, Response>(
+        name, [&handlers = handlers_, role, work](To& to, CallContext* context,
+                                                  const Request* request, Response* response) {
+          auto caller = handlers.caller_of(*context, role);
+          if (!caller.is_ok()) return context->finish(wire::to_grpc(caller.status()));
+          const Status begun = handlers.threads().run(
+              [&to, context, request, response, work, caller = std::move(*caller)] {
+                const auto answer = [&]() -> Status {
+                  SLUICE_TRY(wire::inflate(*request));
+                  return work(to, caller, *request, *response);
+                };
+                context->finish(wire::to_grpc(catch_no_memory(answer)));
+              });
+          if (!begun.is_ok()) context->finish(wire::to_grpc(begun));
+        });
+    return *this;
+  }
+
+ private:
+  Handlers& handlers_;
+};
+
+/// Adds the calls of sluice.v1 about tensors of the exchange.
+void add_exchange_calls(Handlers& handlers, Methods& methods);
 
 }  // namespace sluice::rpc::server

@@ -127,43 +127,43 @@ class TakeCall final : public Reactor {
 
 }  // namespace
 
-void infer(Handlers& handlers, CallContext& context, const Messages& messages) {
+void Handlers::Infer(Context* context, const std::shared_ptr<InferMessages>& messages) {
   const v1::InferRequest& wanted = messages->request;
-  const Status opened = catch_no_memory([&] { return open_message(handlers, context, wanted); });
-  const auto observation = handlers.observe(
-      context,
+  const Status opened = catch_no_memory([&] { return open_message(*this, *context, wanted); });
+  const auto observation = observe(
+      *context,
       {.door = "grpc", .traceparent = wanted.traceparent(), .tracestate = wanted.tracestate()});
-  if (!opened.is_ok()) return refuse(context, observation, opened);
-  auto admission = handlers.admit(context, terms::ModelHandle(wanted.model()));
-  if (!admission.is_ok()) return refuse(context, observation, admission.status());
+  if (!opened.is_ok()) return refuse(*context, observation, opened);
+  auto admission = admit(*context, terms::ModelHandle(wanted.model()));
+  if (!admission.is_ok()) return refuse(*context, observation, admission.status());
   admission->observation = observation;
   auto charge = ByteCharge::take(admission->caller.session->answers(), 0);
-  if (!charge.is_ok()) return refuse(context, observation, charge.status());
+  if (!charge.is_ok()) return refuse(*context, observation, charge.status());
   messages->charge = std::move(*charge);
-  auto request =
-      catch_no_memory([&] { return request_of(handlers, context, *admission, messages); });
-  if (!request.is_ok()) return refuse(context, observation, request.status());
+  auto request = catch_no_memory([&] { return request_of(*this, *context, *admission, messages); });
+  if (!request.is_ok()) return refuse(*context, observation, request.status());
   if (wanted.is_posted()) {
     const Status posted =
-        catch_no_memory([&] { return post(handlers, *admission, *request, messages); });
-    return posted.is_ok() ? context.finish(grpc::Status::OK) : refuse(context, observation, posted);
+        catch_no_memory([&] { return post(*this, *admission, *request, messages); });
+    return posted.is_ok() ? context->finish(grpc::Status::OK)
+                          : refuse(*context, observation, posted);
   }
-  return infer_unary(handlers, context, *admission, *request,
+  return infer_unary(*this, *context, *admission, *request,
                      [messages, model = admission->model,
-                      limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
+                      limit_bytes = max_answer_bytes_](const runtime::Reply& reply) {
                        return answer(reply, *model, limit_bytes, *messages, messages->charge,
                                      messages->response);
                      });
 }
 
-void take_reply(const Handlers& handlers, CallContext& context, const v1::TakeReplyRequest& request,
-                v1::InferResponse& response) {
-  auto caller = handlers.caller_of(context, terms::Role::kInference);
-  const Status opened = caller.is_ok() ? wire::inflate(request) : caller.status();
-  if (!opened.is_ok()) return context.finish(wire::to_grpc(opened));
-  auto* call = new TakeCall(context, std::move(caller->session), request.request(), response);
-  if (request.waits()) {
-    call->wait(request.wait_ns());
+void Handlers::TakeReply(Context* context, const v1::TakeReplyRequest* request,
+                         v1::InferResponse* response) {
+  auto caller = caller_of(*context, terms::Role::kInference);
+  const Status opened = caller.is_ok() ? wire::inflate(*request) : caller.status();
+  if (!opened.is_ok()) return context->finish(wire::to_grpc(opened));
+  auto* call = new TakeCall(*context, std::move(caller->session), request->request(), *response);
+  if (request->waits()) {
+    call->wait(request->wait_ns());
   } else {
     call->end();
   }

@@ -78,8 +78,6 @@ struct SluiceMessages {
 
 }  // namespace
 
-void infer_stream(Handlers& handlers, CallContext& context) {
-  new StreamCall<SluiceMessages>(handlers, context);
-}
+void Handlers::InferStream(Context* context) { new StreamCall<SluiceMessages>(*this, *context); }
 
 }  // namespace sluice::rpc::server

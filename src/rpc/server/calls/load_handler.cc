@@ -151,8 +151,8 @@ class LoadCall final : public Reactor {
 
 }  // namespace
 
-void load_model(Handlers& handlers, CallContext& context, v1::LoadModelResponse& response) {
-  new LoadCall(handlers, context, response);
+void Handlers::LoadModel(Context* context, v1::LoadModelResponse* response) {
+  new LoadCall(*this, *context, *response);
 }
 
 }  // namespace sluice::rpc::server

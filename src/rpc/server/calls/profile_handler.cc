@@ -51,8 +51,8 @@ class StopProfileCall final : public Reactor {
 
 }  // namespace
 
-void stop_profile(Handlers& handlers, CallContext& context, const v1::StopProfileRequest& request) {
-  new StopProfileCall(handlers, context, request);
+void Handlers::StopProfile(Context* context, const v1::StopProfileRequest* request) {
+  new StopProfileCall(*this, *context, *request);
 }
 
 }  // namespace sluice::rpc::server

@@ -71,8 +71,8 @@ class SessionCall final : public Reactor {
 
 }  // namespace
 
-void open_session(Handlers& handlers, CallContext& context, const v1::OpenSessionRequest& request) {
-  new SessionCall(handlers, context, request);
+void Handlers::OpenSession(Context* context, const v1::OpenSessionRequest* request) {
+  new SessionCall(*this, *context, *request);
 }
 
 }  // namespace sluice::rpc::server

@@ -68,14 +68,18 @@ class ServiceMethods {
   ServiceMethods(Methods& methods, std::string_view service, Handlers& handlers)
       : methods_(methods), service_(service), handlers_(handlers) {}
 
-  /// One request, one response.
+  /// One request, one response: calls `handler(handlers, context, request, response)`.
+  template <typename Request, typename Response, typename Handler>
+  ServiceMethods& add_unary(const char* name, Handler handler) {
+    return put<Both<Request, Response>>(
+        name, [handler](Handlers& to, CallContext& context, Both<Request, Response>& messages) {
+          std::invoke(handler, to, &context, &messages.in, &messages.out);
+        });
+  }
   template <typename Request, typename Response>
   ServiceMethods& add(const char* name,
                       void (Handlers::*handler)(CallContext*, const Request*, Response*)) {
-    return put<Both<Request, Response>>(
-        name, [handler](Handlers& to, CallContext& context, Both<Request, Response>& messages) {
-          (to.*handler)(&context, &messages.in, &messages.out);
-        });
+    return add_unary<Request, Response>(name, handler);
   }
   /// The same, with messages that outlive the call.
   template <typename Messages>
