@@ -6,8 +6,6 @@
 //     absl::Mutex, absl::CondVar     all of gRPC's locks, one sync variable each: its own address
 //     grpc_call_start_batch          whatever the caller did comes before the batch's completion is
 //       -> grpc_completion_queue_*   taken from a queue; one sync variable per batch: its tag
-//     ServerCallbackCall             a call's reactions come before its OnDone, what was before the
-//                                    cancellation before OnCancel; the call's own counters
 //     grpc_call_unref                the end of every call comes before the end of a server, which
 //       -> grpc_server_destroy       waits for its calls; one sync variable for all servers
 //
@@ -27,7 +25,6 @@
 // The functions here are called from other libraries.
 #pragma GCC visibility push(default)
 #include <absl/synchronization/mutex.h>
-#include <grpcpp/support/server_callback.h>
 #pragma GCC visibility pop
 
 #define SLUICE_TEXT_OF(name) #name
@@ -121,49 +118,6 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
 }
 
 }  // namespace absl
-
-namespace grpc::internal {
-namespace {
-
-/// Stands for a reactor while it hears of the cancellation, on a thread that gRPC chooses.
-class Cancelled final : public ServerReactor {
- public:
-  Cancelled(ServerReactor& reactor, void* outstanding)
-      : reactor_(reactor), outstanding_(outstanding), is_inlineable_(reactor.InternalInlineable()) {
-    __tsan_release(this);
-  }
-  void OnCancel() override {
-    __tsan_acquire(this);
-    reactor_.OnCancel();
-    __tsan_release(outstanding_);
-    delete this;
-  }
-  void OnDone() override {}
-  bool InternalInlineable() override { return is_inlineable_; }
-
- private:
-  ServerReactor& reactor_;
-  void* const outstanding_;  ///< what counts the call's reactions
-  const bool is_inlineable_;
-};
-
-}  // namespace
-
-void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
-  static const auto kReal = reinterpret_cast<void (*)(ServerCallbackCall*, ServerReactor*)>(
-      real("_ZN4grpc8internal18ServerCallbackCall12CallOnCancelEPNS0_13ServerReactorE"));
-  __tsan_acquire(&on_cancel_conditions_remaining_);
-  kReal(this, new Cancelled(*reactor, &callbacks_outstanding_));
-}
-
-void ServerCallbackCall::ScheduleOnDone(bool is_inline) {
-  static const auto kReal = reinterpret_cast<void (*)(ServerCallbackCall*, bool)>(
-      real("_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb"));
-  __tsan_acquire(&callbacks_outstanding_);
-  kReal(this, is_inline);
-}
-
-}  // namespace grpc::internal
 
 #pragma GCC visibility push(default)
 extern "C" {
