@@ -106,6 +106,11 @@ Reply error_reply(const Status& status) {
   return error_reply(http_status(status.code()), status.message());
 }
 
+Cancel answer_now(const Answer& answer, Result<Reply> reply) {
+  answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
+  return nullptr;
+}
+
 Reply wrong_method(std::string allowed) {
   Reply reply = error_reply(405, fmt::format("this path takes {}", allowed));
   reply.allow = std::move(allowed);

@@ -102,6 +102,8 @@ void encode_body(Reply& reply);
 /// {"error": "..."}; how all errors of the Open Inference Protocol look.
 Reply error_reply(int status, std::string_view message);
 Reply error_reply(const Status& status);
+/// Answers with the reply or the error; there is nothing to cancel then.
+Cancel answer_now(const Answer& answer, Result<Reply> reply);
 /// A part of a path, percent-decoded (RFC 3986, section 2.1).
 /// Fails: kInvalidArgument for a bad percent sign, and for what is no UTF-8.
 Result<std::string> decode_path(std::string_view text);

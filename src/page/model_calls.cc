@@ -38,7 +38,7 @@ http::Cancel ModelCalls::profile(const service::Caller& caller,
       const std::lock_guard lock(mutex_);
       is_profiling_ = false;
     }
-    answer(reply.is_ok() ? std::move(*reply) : http::error_reply(reply.status()));
+    http::answer_now(answer, std::move(reply));
   });
   if (!status.is_ok()) {
     const std::lock_guard lock(mutex_);

@@ -29,17 +29,13 @@ http::Cancel PageHandler::handle(const http::Request& request, const http::Answe
     auto cancel = request.path == kProfile ? profile(request, std::nullopt, answer)
                                            : ask_of_model(request, answer);
     if (cancel.is_ok()) return std::move(*cancel);
-    answer(http::error_reply(cancel.status()));
-    return nullptr;
+    return http::answer_now(answer, cancel.status());
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    answer(http::wrong_method("GET, HEAD"));
-    return nullptr;
+    return http::answer_now(answer, http::wrong_method("GET, HEAD"));
   }
   if (request.path == kEvents && request.method == "GET") return follow(request, answer);
-  auto reply = look(request);
-  answer(reply.is_ok() ? std::move(*reply) : http::error_reply(reply.status()));
-  return nullptr;
+  return http::answer_now(answer, look(request));
 }
 
 Result<http::Reply> PageHandler::look(const http::Request& request) {
@@ -120,8 +116,7 @@ http::Cancel PageHandler::follow(const http::Request& request, const http::Answe
     }
     status = viewing.status();
   }
-  answer(http::error_reply(status));
-  return nullptr;
+  return http::answer_now(answer, status);
 }
 
 }  // namespace sluice::page

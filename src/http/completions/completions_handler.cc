@@ -196,17 +196,10 @@ Cancel CompletionsHandler::handle(const Request& request, const Answer& answer) 
   if (path.ends_with('/')) path.remove_suffix(1);  // adds nothing
   const bool is_chat = path == "/chat/completions";
   const bool is_text = is_chat || path == "/completions";
-  if (!is_text && !EmbeddingsHandler::takes(path)) {
-    answer(look(request, path));
-    return nullptr;
-  }
-  if (request.method != "POST") {
-    answer(wrong_openai_method("POST"));
-    return nullptr;
-  }
+  if (!is_text && !EmbeddingsHandler::takes(path)) return answer_now(answer, look(request, path));
+  if (request.method != "POST") return answer_now(answer, wrong_openai_method("POST"));
   if (request.body->size() > Fields::kMaxBodyBytes) {
-    answer(too_large_for_openai(request.body->size(), Fields::kMaxBodyBytes));
-    return nullptr;
+    return answer_now(answer, too_large_for_openai(request.body->size(), Fields::kMaxBodyBytes));
   }
   if (!is_text) return embeddings_.handle(request, path, answer);
   const Protocol protocol = is_chat ? Protocol::kChat : Protocol::kCompletion;
@@ -266,9 +259,9 @@ Cancel CompletionsHandler::generate(const Request& request, const std::string& n
                                     const std::string& version, bool is_streamed,
                                     const Answer& answer) {
   if (request.body->size() > Fields::kMaxBodyBytes) {
-    answer(error_reply(413, fmt::format("the body has {} bytes; at most {} are read",
-                                        request.body->size(), Fields::kMaxBodyBytes)));
-    return nullptr;
+    return answer_now(answer,
+                      error_reply(413, fmt::format("the body has {} bytes; at most {} are read",
+                                                   request.body->size(), Fields::kMaxBodyBytes)));
   }
   return start(std::shared_ptr<Job>(
       new Job{Protocol::kGenerate, request, first_of(answer), name, version, is_streamed}));

@@ -163,10 +163,7 @@ Cancel InferenceHandler::observe(Request request, const Answer& answer) {
 Cancel InferenceHandler::answer_request(Request request, const Answer& answer) {
   if (request.coding == Coding::kIdentity) return take(std::move(request), answer);
   const auto caller = caller_of(request, Role::kAny);
-  if (!caller.is_ok()) {
-    answer(error_reply(caller.status()));
-    return nullptr;
-  }
+  if (!caller.is_ok()) return answer_now(answer, caller.status());
   if (request.body->size() <= kSmallCodedBytes) return take(std::move(request), answer);
   const auto cancel = std::make_shared<dispatch::LaterCancel>();
   const auto work = [this, cancel, request = std::move(request), first = first_of(answer)] {
@@ -183,47 +180,27 @@ Cancel InferenceHandler::answer_request(Request request, const Answer& answer) {
 
 Cancel InferenceHandler::take(Request request, const Answer& answer) {
   if (const Status status = decode_body(request); !status.is_ok()) {
-    answer(error_reply(body_status(status), status.message()));
-    return nullptr;
+    return answer_now(answer, error_reply(body_status(status), status.message()));
   }
   const std::string_view path = request.path;
   if (CompletionsHandler::takes(path)) return completions_.handle(request, answer);
   if (!path.starts_with(kRoot) || (path.size() > kRoot.size() && path[kRoot.size()] != '/')) {
-    answer(no_such_path());
-    return nullptr;
+    return answer_now(answer, no_such_path());
   }
   auto segments = segments_of(path);
-  if (!segments.is_ok()) {
-    answer(error_reply(segments.status()));
-    return nullptr;
-  }
+  if (!segments.is_ok()) return answer_now(answer, segments.status());
   const bool has_regions = !segments->empty() && (segments->front() == kSystemRegions ||
                                                   segments->front() == kCudaRegions);
-  if (has_regions) {
-    auto reply = regions(request, *segments);
-    answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
-    return nullptr;
-  }
-  if (*segments == Segments{"logging"}) {
-    auto reply = settings(request);
-    answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
-    return nullptr;
-  }
+  if (has_regions) return answer_now(answer, regions(request, *segments));
+  if (*segments == Segments{"logging"}) return answer_now(answer, settings(request));
   const bool is_trace = segments->size() >= 2 && segments->back() == "setting" &&
                         segments->at(segments->size() - 2) == "trace";
-  if (is_trace) {
-    auto reply = trace_settings(request, std::move(*segments));
-    answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
-    return nullptr;
-  }
+  if (is_trace) return answer_now(answer, trace_settings(request, std::move(*segments)));
   if (request.method == "POST") return control(request, std::move(*segments), answer);
   if (request.method != "GET" && request.method != "HEAD") {
-    answer(wrong_method("GET, HEAD, POST"));
-    return nullptr;
+    return answer_now(answer, wrong_method("GET, HEAD, POST"));
   }
-  auto reply = look(request, *segments);
-  answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
-  return nullptr;
+  return answer_now(answer, look(request, *segments));
 }
 
 /// Requests of GET.
@@ -311,16 +288,11 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
       return completions_.generate(request, segments[1], version, is_streamed, answer);
     }
   }
-  if (segments == Segments{"repository", "index"}) {
-    auto reply = index(request);
-    answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
-    return nullptr;
-  }
+  if (segments == Segments{"repository", "index"}) return answer_now(answer, index(request));
   const bool is_model =
       segments.size() == 4 && segments[0] == "repository" && segments[1] == "models";
   if (!is_model || (segments[3] != "load" && segments[3] != "unload")) {
-    answer(no_such_path());
-    return nullptr;
+    return answer_now(answer, no_such_path());
   }
   const bool loads = segments[3] == "load";
   auto caller = caller_of(request, Role::kControl);
@@ -403,8 +375,7 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
   };
   auto prepared = catch_no_memory(prepare);
   if (!prepared.is_ok()) {
-    answer(error_reply(telemetry::failed(request.observation, prepared.status())));
-    return nullptr;
+    return answer_now(answer, telemetry::failed(request.observation, prepared.status()));
   }
   const std::string account = call->coding == Coding::kIdentity
                                   ? std::string()
