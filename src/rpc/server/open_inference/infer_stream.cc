@@ -114,8 +114,8 @@ class OpenMessages {
 
 }  // namespace
 
-void infer_stream_open(Handlers& handlers, CallContext& context) {
-  new StreamCall<OpenMessages>(handlers, context);
+void InferenceHandlers::ModelStreamInfer(Context* context) {
+  new StreamCall<OpenMessages>(handlers_, *context);
 }
 
 }  // namespace sluice::rpc::server

@@ -14,6 +14,9 @@
 
 namespace sluice::rpc::server {
 
+using repository::Repository;
+using service::Caller;
+using service::Service;
 using terms::Role;
 
 namespace {
@@ -40,30 +43,107 @@ Result<bool> read_parameters(
   return unloads_dependents;
 }
 
+Status get_readiness(Service& service, const Caller& caller,
+                     const inference::ModelReadyRequest& request,
+                     inference::ModelReadyResponse& response) {
+  response.set_ready(open_inference::is_ready(service, caller, request.name(), request.version()));
+  return ok_status();
+}
+
+Status describe_server(Service& service, const Caller& /*caller*/,
+                       const inference::ServerMetadataRequest& /*request*/,
+                       inference::ServerMetadataResponse& response) {
+  response.set_name(std::string(open_inference::kServerName));
+  response.set_version(service.options().version);
+  for (const std::string_view name : open_inference::extensions()) {
+    response.add_extensions(std::string(name));
+  }
+  return ok_status();
+}
+
+Status describe_model(Service& service, const Caller& caller,
+                      const inference::ModelMetadataRequest& request,
+                      inference::ModelMetadataResponse& response) {
+  const auto model =
+      SLUICE_TRY(open_inference::find_model(service, caller, request.name(), request.version()));
+  to_proto(open_inference::describe(service, caller, request.name(), *model), request.name(),
+           response);
+  return ok_status();
+}
+
+Status get_config(Handlers& handlers, const Caller& caller,
+                  const inference::ModelConfigRequest& request,
+                  inference::ModelConfigResponse& response) {
+  const Service& service = handlers.service();
+  const auto model =
+      SLUICE_TRY(open_inference::find_model(service, caller, request.name(), request.version()));
+  auto description = open_inference::describe(service, caller, request.name(), *model);
+  description.is_decoupled = handlers.texts() != nullptr && completions::is_language_model(*model);
+  to_proto(description, request.name(), *response.mutable_config());
+  return ok_status();
+}
+
+Status get_statistics(Service& service, const Caller& caller,
+                      const inference::ModelStatisticsRequest& request,
+                      inference::ModelStatisticsResponse& response) {
+  std::uint64_t model = 0;  // all
+  if (!request.name().empty()) {
+    model = static_cast<std::uint64_t>(SLUICE_TRY(
+        open_inference::find_handle(service, caller, request.name(), request.version())));
+  }
+  for (const auto& entry : SLUICE_TRY(service.statistics(model))) {
+    const std::int64_t version = service.version_of(terms::ModelHandle{entry.model});
+    to_proto(entry, version, *response.add_model_stats());
+  }
+  return ok_status();
+}
+
+Status list_repository(Repository& repository, const Caller& /*caller*/,
+                       const inference::RepositoryIndexRequest& request,
+                       inference::RepositoryIndexResponse& response) {
+  for (const auto& entry : SLUICE_TRY(repository.index())) {
+    // The client filters on request; without the flag it sees models that failed, too.
+    if (request.ready() && entry.state != repository::kReadyState) continue;
+    to_proto(entry, *response.add_models());
+  }
+  return ok_status();
+}
+
+Status load(Repository& repository, const Caller& caller,
+            const inference::RepositoryModelLoadRequest& request,
+            inference::RepositoryModelLoadResponse& /*response*/) {
+  (void)SLUICE_TRY(read_parameters(true, request.parameters()));
+  return repository.load(caller, model_name(request));
+}
+
+Status unload(Repository& repository, const Caller& caller,
+              const inference::RepositoryModelUnloadRequest& request,
+              inference::RepositoryModelUnloadResponse& /*response*/) {
+  const bool with_steps = SLUICE_TRY(read_parameters(false, request.parameters()));
+  return repository.unload(caller, model_name(request), with_steps);
+}
+
 }  // namespace
 
 void InferenceHandlers::add_to(Methods& methods) {
-  ServiceMethods<InferenceHandlers>(methods, "inference.GRPCInferenceService", *this)
+  ServiceMethods<InferenceHandlers>(methods, kInferenceService, *this)
       .add("ServerLive", &InferenceHandlers::ServerLive)
       .add("ServerReady", &InferenceHandlers::ServerReady)
-      .add("ModelReady", &InferenceHandlers::ModelReady)
-      .add("ServerMetadata", &InferenceHandlers::ServerMetadata)
-      .add("ModelMetadata", &InferenceHandlers::ModelMetadata)
       .add("ModelInfer", &InferenceHandlers::ModelInfer)
-      .add("ModelStreamInfer", &InferenceHandlers::ModelStreamInfer)
-      .add("ModelConfig", &InferenceHandlers::ModelConfig)
-      .add("ModelStatistics", &InferenceHandlers::ModelStatistics)
-      .add("RepositoryIndex", &InferenceHandlers::RepositoryIndex)
-      .add("RepositoryModelLoad", &InferenceHandlers::RepositoryModelLoad)
-      .add("RepositoryModelUnload", &InferenceHandlers::RepositoryModelUnload)
-      .add("SystemSharedMemoryStatus", &InferenceHandlers::SystemSharedMemoryStatus)
-      .add("SystemSharedMemoryRegister", &InferenceHandlers::SystemSharedMemoryRegister)
-      .add("SystemSharedMemoryUnregister", &InferenceHandlers::SystemSharedMemoryUnregister)
-      .add("CudaSharedMemoryStatus", &InferenceHandlers::CudaSharedMemoryStatus)
-      .add("CudaSharedMemoryRegister", &InferenceHandlers::CudaSharedMemoryRegister)
-      .add("CudaSharedMemoryUnregister", &InferenceHandlers::CudaSharedMemoryUnregister)
-      .add("LogSettings", &InferenceHandlers::LogSettings)
-      .add("TraceSetting", &InferenceHandlers::TraceSetting);
+      .add("ModelStreamInfer", &InferenceHandlers::ModelStreamInfer);
+  CallerMethods<Service>(methods, kInferenceService, handlers_, handlers_.service())
+      .now("ModelReady", Role::kAny, get_readiness)
+      .now("ServerMetadata", Role::kAny, describe_server)
+      .now("ModelMetadata", Role::kInference, describe_model)
+      .now("ModelStatistics", Role::kMonitor, get_statistics);
+  CallerMethods<Handlers>(methods, kInferenceService, handlers_, handlers_)
+      .now("ModelConfig", Role::kInference, get_config);
+  CallerMethods<Repository>(methods, kInferenceService, handlers_, repository_)
+      .now("RepositoryIndex", Role::kAny, list_repository)
+      .later("RepositoryModelLoad", Role::kControl, load)
+      .later("RepositoryModelUnload", Role::kControl, unload);
+  add_memory_calls(handlers_, methods);
+  add_setting_calls(handlers_, methods);
 }
 
 void InferenceHandlers::ServerLive(Context* context, const inference::ServerLiveRequest* request,
@@ -75,131 +155,20 @@ void InferenceHandlers::ServerLive(Context* context, const inference::ServerLive
 void InferenceHandlers::ServerReady(Context* context, const inference::ServerReadyRequest* request,
                                     inference::ServerReadyResponse* response) {
   return Handlers::for_anybody(context, request,
-                               [&] { response->set_ready(service().is_ready()); });
-}
-
-void InferenceHandlers::ModelReady(Context* context, const inference::ModelReadyRequest* request,
-                                   inference::ModelReadyResponse* response) {
-  return handlers_.now(context, request, Role::kAny, [&](const service::Caller& caller) {
-    response->set_ready(
-        open_inference::is_ready(service(), caller, request->name(), request->version()));
-    return ok_status();
-  });
-}
-
-void InferenceHandlers::ServerMetadata(Context* context,
-                                       const inference::ServerMetadataRequest* request,
-                                       inference::ServerMetadataResponse* response) {
-  return handlers_.now(context, request, Role::kAny, [&](const service::Caller& /*caller*/) {
-    response->set_name(std::string(open_inference::kServerName));
-    response->set_version(service().options().version);
-    for (const std::string_view name : open_inference::extensions()) {
-      response->add_extensions(std::string(name));
-    }
-    return ok_status();
-  });
-}
-
-void InferenceHandlers::ModelMetadata(Context* context,
-                                      const inference::ModelMetadataRequest* request,
-                                      inference::ModelMetadataResponse* response) {
-  return handlers_.now(
-      context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
-        const auto model = SLUICE_TRY(
-            open_inference::find_model(service(), caller, request->name(), request->version()));
-        to_proto(open_inference::describe(service(), caller, request->name(), *model),
-                 request->name(), *response);
-        return ok_status();
-      });
-}
-
-void InferenceHandlers::ModelConfig(Context* context, const inference::ModelConfigRequest* request,
-                                    inference::ModelConfigResponse* response) {
-  return handlers_.now(
-      context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
-        const auto model = SLUICE_TRY(
-            open_inference::find_model(service(), caller, request->name(), request->version()));
-        auto description = open_inference::describe(service(), caller, request->name(), *model);
-        description.is_decoupled =
-            handlers_.texts() != nullptr && completions::is_language_model(*model);
-        to_proto(description, request->name(), *response->mutable_config());
-        return ok_status();
-      });
-}
-
-void InferenceHandlers::ModelStatistics(Context* context,
-                                        const inference::ModelStatisticsRequest* request,
-                                        inference::ModelStatisticsResponse* response) {
-  return handlers_.now(
-      context, request, Role::kMonitor, [&](const service::Caller& caller) -> Status {
-        std::uint64_t model = 0;  // all
-        if (!request->name().empty()) {
-          model = static_cast<std::uint64_t>(SLUICE_TRY(
-              open_inference::find_handle(service(), caller, request->name(), request->version())));
-        }
-        for (const auto& entry : SLUICE_TRY(service().statistics(model))) {
-          const std::int64_t version = service().version_of(terms::ModelHandle{entry.model});
-          to_proto(entry, version, *response->add_model_stats());
-        }
-        return ok_status();
-      });
-}
-
-void InferenceHandlers::RepositoryIndex(Context* context,
-                                        const inference::RepositoryIndexRequest* request,
-                                        inference::RepositoryIndexResponse* response) {
-  return handlers_.now(context, request, Role::kAny,
-                       [&](const service::Caller& /*caller*/) -> Status {
-                         for (const auto& entry : SLUICE_TRY(repository_.index())) {
-                           // The client filters on request; without the flag it sees models that
-                           // failed, too.
-                           if (request->ready() && entry.state != repository::kReadyState) continue;
-                           to_proto(entry, *response->add_models());
-                         }
-                         return ok_status();
-                       });
-}
-
-void InferenceHandlers::RepositoryModelLoad(Context* context,
-                                            const inference::RepositoryModelLoadRequest* request,
-                                            inference::RepositoryModelLoadResponse* /*response*/) {
-  return handlers_.later(context, request, Role::kControl,
-                         [this, request](const service::Caller& caller) -> Status {
-                           (void)SLUICE_TRY(read_parameters(true, request->parameters()));
-                           return repository_.load(caller, model_name(*request));
-                         });
-}
-
-void InferenceHandlers::RepositoryModelUnload(
-    Context* context, const inference::RepositoryModelUnloadRequest* request,
-    inference::RepositoryModelUnloadResponse* /*response*/) {
-  return handlers_.later(
-      context, request, Role::kControl, [this, request](const service::Caller& caller) -> Status {
-        const bool with_steps = SLUICE_TRY(read_parameters(false, request->parameters()));
-        return repository_.unload(caller, model_name(*request), with_steps);
-      });
+                               [&] { response->set_ready(handlers_.service().is_ready()); });
 }
 
 void InferenceHandlers::ModelInfer(Context* context,
                                    const std::shared_ptr<OpenInferMessages>& messages) {
-  infer(handlers_, *context, messages);
-}
-
-void InferenceHandlers::ModelStreamInfer(Context* context) {
-  return infer_stream_open(handlers_, *context);
-}
-
-void infer(Handlers& handlers, CallContext& context,
-           const std::shared_ptr<OpenInferMessages>& messages) {
-  const auto observation = handlers.observe(context, {.door = "open-inference"});
+  const auto observation = handlers_.observe(*context, {.door = "open-inference"});
   // All that may fail or allocate before the runtime has the request, so that one catch covers a
   // lack of memory.
   const auto prepare = [&]() -> Result<std::pair<service::Admission, runtime::Request>> {
     service::Admission admission;
     admission.observation = observation;
-    admission.caller = SLUICE_TRY(handlers.caller_of(context, Role::kInference));
+    admission.caller = SLUICE_TRY(handlers_.caller_of(*context, Role::kInference));
     SLUICE_TRY(wire::inflate(messages->request, wire::max_inflated_bytes()));
-    admission.model = SLUICE_TRY(open_inference::find_model(handlers.service(), admission.caller,
+    admission.model = SLUICE_TRY(open_inference::find_model(handlers_.service(), admission.caller,
                                                             messages->request.model_name(),
                                                             messages->request.model_version()));
     if (asks_for_text(*admission.model, messages->request)) {
@@ -213,25 +182,25 @@ void infer(Handlers& handlers, CallContext& context,
     SLUICE_TRY(open_inference::open_regions(*admission.caller.session, call.plain, call.owners));
     const dispatch::ModelRef& model = *admission.model;
     runtime::Request request = SLUICE_TRY(open_inference::to_runtime(
-        call.plain, model, deadline_of(context, model.clock()), call.owners));
+        call.plain, model, deadline_of(*context, model.clock()), call.owners));
     // The tensors lie in the message: the runtime holds it until the reply, also when the client
     // has gone.
     request.memory_owner = messages;
     request.exchange_owner = static_cast<std::uint64_t>(admission.caller.session->owner());
     // Now rather than with the answer: that comes under a lock of the group, and the report looks
     // at all groups.
-    add_load_trailer(handlers.service().load_report(), context);
+    add_load_trailer(handlers_.service().load_report(), *context);
     return std::pair{std::move(admission), std::move(request)};
   };
   auto prepared = catch_no_memory(prepare);
-  if (!prepared.is_ok()) return refuse(context, observation, prepared.status());
+  if (!prepared.is_ok()) return refuse(*context, observation, prepared.status());
   auto& [admission, request] = *prepared;
   const auto write = [messages, model = admission.model,
-                      limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
+                      limit_bytes = handlers_.max_answer_bytes()](const runtime::Reply& reply) {
     return wire::to_grpc(write_response(reply, *model, messages->request, messages->call.plain,
                                         limit_bytes, messages->charge, messages->response));
   };
-  return infer_unary(handlers, context, admission, request, write);
+  return infer_unary(handlers_, *context, admission, request, write);
 }
 
 }  // namespace sluice::rpc::server

@@ -33,60 +33,19 @@ class InferenceHandlers final {
                   inference::ServerLiveResponse* response);
   void ServerReady(Context* context, const inference::ServerReadyRequest* request,
                    inference::ServerReadyResponse* response);
-  void ModelReady(Context* context, const inference::ModelReadyRequest* request,
-                  inference::ModelReadyResponse* response);
-  void ServerMetadata(Context* context, const inference::ServerMetadataRequest* request,
-                      inference::ServerMetadataResponse* response);
-  void ModelMetadata(Context* context, const inference::ModelMetadataRequest* request,
-                     inference::ModelMetadataResponse* response);
   void ModelInfer(Context* context, const std::shared_ptr<OpenInferMessages>& messages);
   void ModelStreamInfer(Context* context);
-  void ModelConfig(Context* context, const inference::ModelConfigRequest* request,
-                   inference::ModelConfigResponse* response);
-  void ModelStatistics(Context* context, const inference::ModelStatisticsRequest* request,
-                       inference::ModelStatisticsResponse* response);
-  void RepositoryIndex(Context* context, const inference::RepositoryIndexRequest* request,
-                       inference::RepositoryIndexResponse* response);
-  void RepositoryModelLoad(Context* context, const inference::RepositoryModelLoadRequest* request,
-                           inference::RepositoryModelLoadResponse* response);
-  void RepositoryModelUnload(Context* context,
-                             const inference::RepositoryModelUnloadRequest* request,
-                             inference::RepositoryModelUnloadResponse* response);
-  void SystemSharedMemoryStatus(Context* context,
-                                const inference::SystemSharedMemoryStatusRequest* request,
-                                inference::SystemSharedMemoryStatusResponse* response);
-  void SystemSharedMemoryRegister(Context* context,
-                                  const inference::SystemSharedMemoryRegisterRequest* request,
-                                  inference::SystemSharedMemoryRegisterResponse* response);
-  void SystemSharedMemoryUnregister(Context* context,
-                                    const inference::SystemSharedMemoryUnregisterRequest* request,
-                                    inference::SystemSharedMemoryUnregisterResponse* response);
-  void CudaSharedMemoryStatus(Context* context,
-                              const inference::CudaSharedMemoryStatusRequest* request,
-                              inference::CudaSharedMemoryStatusResponse* response);
-  void CudaSharedMemoryRegister(Context* context,
-                                const inference::CudaSharedMemoryRegisterRequest* request,
-                                inference::CudaSharedMemoryRegisterResponse* response);
-  void CudaSharedMemoryUnregister(Context* context,
-                                  const inference::CudaSharedMemoryUnregisterRequest* request,
-                                  inference::CudaSharedMemoryUnregisterResponse* response);
-  void LogSettings(Context* context, const inference::LogSettingsRequest* request,
-                   inference::LogSettingsResponse* response);
-
-  void TraceSetting(Context* context, const inference::TraceSettingRequest* request,
-                    inference::TraceSettingResponse* response);
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  service::Service& service() const { return handlers_.service(); }
-
   Handlers& handlers_;
   repository::Repository& repository_;
 };
 
-/// Reactors delete themselves when their call is done.
-void infer(Handlers& handlers, CallContext& context,
-           const std::shared_ptr<OpenInferMessages>& messages);
-void infer_stream_open(Handlers& handlers, CallContext& context);
+inline constexpr std::string_view kInferenceService = "inference.GRPCInferenceService";
+
+/// Adds the calls about shared memory, and those about settings.
+void add_memory_calls(Handlers& handlers, Methods& methods);
+void add_setting_calls(Handlers& handlers, Methods& methods);
 
 }  // namespace sluice::rpc::server

@@ -12,6 +12,8 @@
 
 namespace sluice::rpc::server {
 
+using service::Caller;
+using service::Service;
 using terms::Role;
 
 namespace {
@@ -63,31 +65,31 @@ void to_proto(const open_inference::LogSettings& from, inference::LogSettingsRes
   }
 }
 
-}  // namespace
-
-void InferenceHandlers::TraceSetting(Context* context,
-                                     const inference::TraceSettingRequest* request,
-                                     inference::TraceSettingResponse* response) {
-  const auto answer = [&](const service::Caller& caller) -> Status {
-    const std::string& model = request->model_name();
-    if (!model.empty()) SLUICE_TRY(open_inference::find_handle(service(), caller, model, {}));
-    SLUICE_TRY(
-        open_inference::change_trace_settings(service(), caller, from_proto(*request), model));
-    to_proto(open_inference::trace_settings(service()), *response);
-    return ok_status();
-  };
-  return handlers_.now(context, request, Role::kMonitor, answer);
+Status change_trace(Service& service, const Caller& caller,
+                    const inference::TraceSettingRequest& request,
+                    inference::TraceSettingResponse& response) {
+  const std::string& model = request.model_name();
+  if (!model.empty()) SLUICE_TRY(open_inference::find_handle(service, caller, model, {}));
+  SLUICE_TRY(open_inference::change_trace_settings(service, caller, from_proto(request), model));
+  to_proto(open_inference::trace_settings(service), response);
+  return ok_status();
 }
 
-void InferenceHandlers::LogSettings(Context* context, const inference::LogSettingsRequest* request,
-                                    inference::LogSettingsResponse* response) {
-  const auto answer = [&](const service::Caller& caller) -> Status {
-    const auto wanted = SLUICE_TRY(from_proto(*request));
-    SLUICE_TRY(open_inference::change_log_settings(service(), caller, wanted));
-    to_proto(open_inference::log_settings(service().log()), *response);
-    return ok_status();
-  };
-  return handlers_.now(context, request, Role::kMonitor, answer);
+Status change_log(Service& service, const Caller& caller,
+                  const inference::LogSettingsRequest& request,
+                  inference::LogSettingsResponse& response) {
+  const auto wanted = SLUICE_TRY(from_proto(request));
+  SLUICE_TRY(open_inference::change_log_settings(service, caller, wanted));
+  to_proto(open_inference::log_settings(service.log()), response);
+  return ok_status();
+}
+
+}  // namespace
+
+void add_setting_calls(Handlers& handlers, Methods& methods) {
+  CallerMethods<Service>(methods, kInferenceService, handlers, handlers.service())
+      .now("LogSettings", Role::kMonitor, change_log)
+      .now("TraceSetting", Role::kMonitor, change_trace);
 }
 
 }  // namespace sluice::rpc::server

@@ -4,63 +4,67 @@
 
 namespace sluice::rpc::server {
 
+using service::Caller;
+using service::Service;
 using terms::Role;
 
-void InferenceHandlers::SystemSharedMemoryStatus(
-    Context* context, const inference::SystemSharedMemoryStatusRequest* request,
-    inference::SystemSharedMemoryStatusResponse* response) {
-  return handlers_.now(
-      context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
-        for (const auto& part : SLUICE_TRY(service().list_parts(caller, request->name()))) {
-          auto& region = (*response->mutable_regions())[part.name];
-          region.set_name(part.name);
-          region.set_key(part.key);
-          region.set_offset(part.offset);
-          region.set_byte_size(part.size_bytes);
-        }
-        return ok_status();
-      });
+namespace {
+
+Status list_parts(Service& service, const Caller& caller,
+                  const inference::SystemSharedMemoryStatusRequest& request,
+                  inference::SystemSharedMemoryStatusResponse& response) {
+  for (const auto& part : SLUICE_TRY(service.list_parts(caller, request.name()))) {
+    auto& region = (*response.mutable_regions())[part.name];
+    region.set_name(part.name);
+    region.set_key(part.key);
+    region.set_offset(part.offset);
+    region.set_byte_size(part.size_bytes);
+  }
+  return ok_status();
 }
 
-void InferenceHandlers::SystemSharedMemoryRegister(
-    Context* context, const inference::SystemSharedMemoryRegisterRequest* request,
-    inference::SystemSharedMemoryRegisterResponse* /*response*/) {
-  return handlers_.now(context, request, Role::kInference, [&](const service::Caller& caller) {
-    return service().register_part(
-        caller, {request->name(), request->key(), request->offset(), request->byte_size()});
-  });
+Status register_part(Service& service, const Caller& caller,
+                     const inference::SystemSharedMemoryRegisterRequest& request,
+                     inference::SystemSharedMemoryRegisterResponse& /*response*/) {
+  return service.register_part(
+      caller, {request.name(), request.key(), request.offset(), request.byte_size()});
 }
 
-void InferenceHandlers::SystemSharedMemoryUnregister(
-    Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
-    inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
-  return handlers_.now(context, request, Role::kInference, [&](const service::Caller& caller) {
-    service().unregister_parts(caller, request->name());
-    return ok_status();
-  });
+Status unregister_parts(Service& service, const Caller& caller,
+                        const inference::SystemSharedMemoryUnregisterRequest& request,
+                        inference::SystemSharedMemoryUnregisterResponse& /*response*/) {
+  service.unregister_parts(caller, request.name());
+  return ok_status();
 }
 
-void InferenceHandlers::CudaSharedMemoryStatus(
-    Context* context, const inference::CudaSharedMemoryStatusRequest* request,
-    inference::CudaSharedMemoryStatusResponse* /*response*/) {
-  return handlers_.now(context, request, Role::kInference, [&](const service::Caller& /*caller*/) {
-    return open_inference::find_cuda_region(request->name());
-  });
+Status list_cuda(Service& /*service*/, const Caller& /*caller*/,
+                 const inference::CudaSharedMemoryStatusRequest& request,
+                 inference::CudaSharedMemoryStatusResponse& /*response*/) {
+  return open_inference::find_cuda_region(request.name());
 }
 
-void InferenceHandlers::CudaSharedMemoryRegister(
-    Context* context, const inference::CudaSharedMemoryRegisterRequest* request,
-    inference::CudaSharedMemoryRegisterResponse* /*response*/) {
-  return handlers_.now(context, request, Role::kInference, [&](const service::Caller& /*caller*/) {
-    return open_inference::register_cuda_region(request->name());
-  });
+Status register_cuda(Service& /*service*/, const Caller& /*caller*/,
+                     const inference::CudaSharedMemoryRegisterRequest& request,
+                     inference::CudaSharedMemoryRegisterResponse& /*response*/) {
+  return open_inference::register_cuda_region(request.name());
 }
 
-void InferenceHandlers::CudaSharedMemoryUnregister(
-    Context* context, const inference::CudaSharedMemoryUnregisterRequest* request,
-    inference::CudaSharedMemoryUnregisterResponse* /*response*/) {
-  return handlers_.now(context, request, Role::kInference,
-                       [&](const service::Caller& /*caller*/) { return ok_status(); });
+Status unregister_cuda(Service& /*service*/, const Caller& /*caller*/,
+                       const inference::CudaSharedMemoryUnregisterRequest& /*request*/,
+                       inference::CudaSharedMemoryUnregisterResponse& /*response*/) {
+  return ok_status();
+}
+
+}  // namespace
+
+void add_memory_calls(Handlers& handlers, Methods& methods) {
+  CallerMethods<Service>(methods, kInferenceService, handlers, handlers.service())
+      .now("SystemSharedMemoryStatus", Role::kInference, list_parts)
+      .now("SystemSharedMemoryRegister", Role::kInference, register_part)
+      .now("SystemSharedMemoryUnregister", Role::kInference, unregister_parts)
+      .now("CudaSharedMemoryStatus", Role::kInference, list_cuda)
+      .now("CudaSharedMemoryRegister", Role::kInference, register_cuda)
+      .now("CudaSharedMemoryUnregister", Role::kInference, unregister_cuda);
 }
 
 }  // namespace sluice::rpc::server
