@@ -4,7 +4,6 @@
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -13,8 +12,6 @@
 namespace sluice::http {
 namespace {
 
-constexpr std::int32_t kStreamWindow = 1 << 20;
-constexpr std::int32_t kConnectionWindow = 4 << 20;
 /// Bytes of one write, about.
 constexpr std::size_t kMostUnsent = 64 << 10;
 /// Frames that wait to be sent, beyond those of replies.
@@ -23,18 +20,6 @@ constexpr std::size_t kMostQueued = 256;
 /// connection ends.
 constexpr std::size_t kMostHeadBytes = 16 << 10;
 constexpr std::size_t kHopelessHeadBytes = 4 * kMostHeadBytes;
-/// What a field counts besides its bytes (RFC 9113, section 6.5.2).
-constexpr std::size_t kFieldBytes = 32;
-
-std::uint8_t* bytes_of(const std::string& text) {  // nghttp2 does not write there
-  return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
-}
-
-bool ends_stream(const nghttp2_frame_hd& head) {
-  const bool may_end = head.type == NGHTTP2_HEADERS || head.type == NGHTTP2_DATA;
-  return may_end && (head.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-}
-
 /// A head as HTTP/2 has it: names in lower case.
 class Head {
  public:
@@ -47,123 +32,20 @@ class Head {
   /// Lives as long as this, unchanged.
   std::vector<nghttp2_nv> list() const {
     std::vector<nghttp2_nv> list;
-    for (const auto& [name, value] : fields_) {
-      list.push_back(
-          {bytes_of(name), bytes_of(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE});
-    }
+    http2::add_fields(fields_, list);
     return list;
   }
 
  private:
-  std::vector<std::pair<std::string, std::string>> fields_;
+  http2::Fields fields_;
 };
 
 }  // namespace
 
-/// Exceptions do not cross nghttp2: they end the connection.
-struct Http2Session::Calls {
-  template <typename Work>
-  static int guarded(void* session, const Work& work) {
-    try {
-      return work(*static_cast<Http2Session*>(session));
-    } catch (const std::exception&) {  // such as no memory
-      return NGHTTP2_ERR_CALLBACK_FAILURE;
-    }
-  }
-
-  static int begin_headers(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* data) {
-    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    return guarded(data, [frame](Http2Session& self) {
-      self.begin(frame->hd.stream_id);
-      return 0;
-    });
-  }
-
-  static int header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
-                    const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
-                    std::size_t value_size, std::uint8_t /*flags*/, void* data) {
-    const std::string_view key(reinterpret_cast<const char*>(name), name_size);
-    const std::string_view text(reinterpret_cast<const char*>(value), value_size);
-    return guarded(data, [&](Http2Session& self) -> int {
-      const bool goes_on = self.take_field(frame->hd.stream_id, key, text);
-      return goes_on ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
-    });
-  }
-
-  static int data_chunk(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t id,
-                        const std::uint8_t* bytes, std::size_t size, void* data) {
-    return guarded(data, [&](Http2Session& self) {
-      self.take_data(id, {reinterpret_cast<const char*>(bytes), size});
-      return 0;
-    });
-  }
-
-  static int frame_came(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* data) {
-    return guarded(data, [frame](Http2Session& self) {
-      const nghttp2_frame_hd& head = frame->hd;
-      if (head.type == NGHTTP2_PING && (head.flags & NGHTTP2_FLAG_ACK) != 0 && self.is_leaving_) {
-        self.finish();
-      }
-      Http2Stream* stream = self.find(head.stream_id);
-      if (stream == nullptr) return 0;
-      const bool is_all = ends_stream(head);
-      if (head.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-        self.end_head(head.stream_id, *stream, is_all);
-      }
-      if (is_all) self.end_request(head.stream_id, *stream);
-      return 0;
-    });
-  }
-
-  /// A reply ends the stream, although the client may still send the body of what was refused (RFC
-  /// 9113, section 8.1).
-  static int frame_sent(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* data) {
-    return guarded(data, [frame](Http2Session& self) {
-      if (!ends_stream(frame->hd)) return 0;
-      const StreamId id = frame->hd.stream_id;
-      const Http2Stream* stream = self.find(id);
-      if (stream != nullptr && !stream->is_complete) self.reset(id, NGHTTP2_NO_ERROR);
-      return 0;
-    });
-  }
-
-  static int stream_closed(nghttp2_session* /*session*/, std::int32_t id, std::uint32_t /*code*/,
-                           void* data) {
-    return guarded(data, [id](Http2Session& self) {
-      self.close(id);
-      return 0;
-    });
-  }
-
-  static ssize_t read_reply(nghttp2_session* /*session*/, std::int32_t id, std::uint8_t* to,
-                            std::size_t size, std::uint32_t* flags, nghttp2_data_source* /*from*/,
-                            void* data) {
-    ssize_t num = 0;
-    const int fault = guarded(data, [&](Http2Session& self) -> int {
-      Http2Stream* stream = self.find(id);
-      if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-      num = static_cast<ssize_t>(stream->read({to, size}));
-      stream->moved_ns = self.now_ns_;
-      if (stream->is_read()) {
-        *flags |= NGHTTP2_DATA_FLAG_EOF;
-      } else if (num == 0) {
-        stream->is_deferred = true;
-        stream->reply.stream->wait([wake = self.hooks_.wake, id] { wake(id); });
-        return NGHTTP2_ERR_DEFERRED;
-      }
-      return 0;
-    });
-    return fault != 0 ? fault : num;
-  }
-};
-
-void Http2Session::Free::operator()(nghttp2_session* session) const {
-  nghttp2_session_del(session);
-}
-
 Http2Session::Http2Session(const ServerOptions& options, const std::shared_ptr<ByteBudget>& bodies,
                            terms::Peer peer, Hooks hooks, std::int64_t now_ns)
-    : options_(options),
+    : ServerSession({kMaxStreams, kMostHeadBytes, kMostUnsent, kMostQueued}),
+      options_(options),
       bodies_(std::make_shared<ByteBudget>(
           std::max(options.all_body_bytes / 4, 2 * options.max_body_bytes), bodies)),
       peer_(std::move(peer)),
@@ -172,47 +54,13 @@ Http2Session::Http2Session(const ServerOptions& options, const std::shared_ptr<B
       now_ns_(now_ns),
       idle_since_ns_(now_ns) {}
 
-Http2Session::~Http2Session() = default;
-
 Result<std::unique_ptr<Http2Session>> Http2Session::create(
     const ServerOptions& options, const std::shared_ptr<ByteBudget>& bodies, terms::Peer peer,
     Hooks hooks, std::int64_t now_ns) {
   std::unique_ptr<Http2Session> session(
       new Http2Session(options, bodies, std::move(peer), std::move(hooks), now_ns));
-  if (session->open()) return session;
-  return make_error(Code::kResourceExhausted, "HTTP/2: no memory");
-}
-
-/// False without memory.
-bool Http2Session::open() {
-  nghttp2_session_callbacks* made_calls = nullptr;
-  if (nghttp2_session_callbacks_new(&made_calls) != 0) return false;
-  const std::unique_ptr<nghttp2_session_callbacks, decltype(&nghttp2_session_callbacks_del)> calls(
-      made_calls, nghttp2_session_callbacks_del);
-  nghttp2_session_callbacks_set_on_begin_headers_callback(made_calls, Calls::begin_headers);
-  nghttp2_session_callbacks_set_on_header_callback(made_calls, Calls::header);
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made_calls, Calls::data_chunk);
-  nghttp2_session_callbacks_set_on_frame_recv_callback(made_calls, Calls::frame_came);
-  nghttp2_session_callbacks_set_on_frame_send_callback(made_calls, Calls::frame_sent);
-  nghttp2_session_callbacks_set_on_stream_close_callback(made_calls, Calls::stream_closed);
-  nghttp2_option* made_options = nullptr;
-  if (nghttp2_option_new(&made_options) != 0) return false;
-  const std::unique_ptr<nghttp2_option, decltype(&nghttp2_option_del)> options(made_options,
-                                                                               nghttp2_option_del);
-  nghttp2_option_set_no_closed_streams(made_options, 1);  // it would keep them for priorities
-  const Rate resets = http2::FrameLimits{}.resets;  // nghttp2 has a rate of its own, a lower one
-  nghttp2_option_set_stream_reset_rate_limit(made_options, static_cast<std::uint64_t>(resets.burst),
-                                             static_cast<std::uint64_t>(resets.per_second));
-  nghttp2_session* made = nullptr;
-  if (nghttp2_session_server_new2(&made, made_calls, this, made_options) != 0) return false;
-  session_.reset(made);
-  const std::array<nghttp2_settings_entry, 3> settings = {{
-      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxStreams},
-      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMostHeadBytes},
-  }};
-  return nghttp2_submit_settings(made, NGHTTP2_FLAG_NONE, settings.data(), settings.size()) == 0 &&
-         nghttp2_session_set_local_window_size(made, NGHTTP2_FLAG_NONE, 0, kConnectionWindow) == 0;
+  SLUICE_TRY(session->open());
+  return session;
 }
 
 Status Http2Session::take(std::string_view bytes, std::int64_t now_ns) {
@@ -221,30 +69,18 @@ Status Http2Session::take(std::string_view bytes, std::int64_t now_ns) {
   if (Status status = rules_.take(all, now_ns); !status.is_ok()) {
     return break_off(NGHTTP2_ENHANCE_YOUR_CALM, std::move(status));
   }
-  const ssize_t num = nghttp2_session_mem_recv(
-      session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  if (num >= 0) return ok_status();
-  is_broken_ = true;
-  return invalid_argument("not HTTP/2: {}", nghttp2_strerror(static_cast<int>(num)));
+  return ServerSession::take(bytes);
 }
 
 /// Tells the client so.
 Status Http2Session::break_off(std::uint32_t code, Status why) {
-  nghttp2_session_terminate_session(session_.get(), code);
+  nghttp2_session_terminate_session(nghttp2(), code);
   return why;
 }
 
 std::string_view Http2Session::send(std::int64_t now_ns) {
   now_ns_ = now_ns;
-  unsent_.clear();
-  while (!is_broken_ && unsent_.size() < kMostUnsent) {
-    const std::uint8_t* bytes = nullptr;
-    const ssize_t num = nghttp2_session_mem_send(session_.get(), &bytes);
-    if (num < 0) is_broken_ = true;
-    if (num <= 0) break;
-    unsent_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(num));
-  }
-  return unsent_;
+  return ServerSession::send();
 }
 
 void Http2Session::answer(StreamId id, Reply reply, std::int64_t now_ns) {
@@ -264,20 +100,7 @@ void Http2Session::resume(StreamId id, std::int64_t now_ns) {
   if (stream == nullptr || !stream->is_deferred) return;
   stream->is_deferred = false;
   stream->moved_ns = now_ns;
-  nghttp2_session_resume_data(session_.get(), id);
-}
-
-void Http2Session::say_goodbye() {
-  if (std::exchange(is_leaving_, true)) return;
-  nghttp2_submit_shutdown_notice(session_.get());
-  // The client has read the notice once it answers this.
-  nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
-}
-
-void Http2Session::finish() {
-  if (std::exchange(is_finishing_, true)) return;
-  const std::int32_t last = nghttp2_session_get_last_proc_stream_id(session_.get());
-  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, nullptr, 0);
+  nghttp2_session_resume_data(nghttp2(), id);
 }
 
 void Http2Session::cancel() {
@@ -298,15 +121,6 @@ Status Http2Session::check_time(std::int64_t now_ns) {
   return ok_status();
 }
 
-bool Http2Session::is_over() const {
-  return is_broken_ || (nghttp2_session_want_read(session_.get()) == 0 &&
-                        nghttp2_session_want_write(session_.get()) == 0);
-}
-
-bool Http2Session::is_full() const {
-  return nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueued;
-}
-
 Http2Stream* Http2Session::find(StreamId id) {
   const auto it = streams_.find(id);
   return it == streams_.end() ? nullptr : &it->second;
@@ -316,16 +130,17 @@ Http2Stream* Http2Session::find(StreamId id) {
 /// must not have more computed than it may ask for.
 void Http2Session::begin(StreamId id) {
   if (streams_.size() + num_lost_ >= kMaxStreams) {
-    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+    nghttp2_submit_rst_stream(nghttp2(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
   } else {
     streams_.try_emplace(id, peer_);
   }
 }
 
-bool Http2Session::take_field(StreamId id, std::string_view name, std::string_view value) {
+bool Http2Session::take_field(StreamId id, bool /*is_trailer*/, std::string_view name,
+                              std::string_view value) {
   Http2Stream* stream = find(id);
   if (stream == nullptr) return true;
-  stream->head_bytes += name.size() + value.size() + kFieldBytes;
+  stream->head_bytes += name.size() + value.size() + http2::kFieldBytes;
   if (stream->head_bytes > kHopelessHeadBytes) return false;
   if (stream->refusal || stream->arrival.has_body()) return true;  // or it is a trailer
   stream->refusal = stream->head_bytes > kMostHeadBytes ? Refusal{431, "the head is too large"}
@@ -333,7 +148,10 @@ bool Http2Session::take_field(StreamId id, std::string_view name, std::string_vi
   return true;
 }
 
-void Http2Session::end_head(StreamId id, Http2Stream& stream, bool is_all) {
+void Http2Session::end_head(StreamId id, bool is_all) {
+  Http2Stream* const found = find(id);
+  if (found == nullptr) return;
+  Http2Stream& stream = *found;
   if (stream.refusal) return refuse(id, stream, *stream.refusal);
   Request& request = stream.arrival.request();
   if (request.path.empty()) request.path = "/";
@@ -347,7 +165,7 @@ void Http2Session::end_head(StreamId id, Http2Stream& stream, bool is_all) {
   Head head;
   head.add(":status", "100");
   const auto list = head.list();
-  nghttp2_submit_headers(session_.get(), NGHTTP2_FLAG_NONE, id, nullptr, list.data(), list.size(),
+  nghttp2_submit_headers(nghttp2(), NGHTTP2_FLAG_NONE, id, nullptr, list.data(), list.size(),
                          nullptr);
 }
 
@@ -360,11 +178,33 @@ void Http2Session::take_data(StreamId id, std::string_view bytes) {
   }
 }
 
-void Http2Session::end_request(StreamId id, Http2Stream& stream) {
-  stream.is_complete = true;
-  if (stream.is_replying) return;
-  stream.is_computing = true;
-  stream.cancel = hooks_.compute(id, stream.arrival.take());
+void Http2Session::end_request(StreamId id) {
+  Http2Stream* stream = find(id);
+  if (stream == nullptr) return;
+  stream->is_complete = true;
+  if (stream->is_replying) return;
+  stream->is_computing = true;
+  stream->cancel = hooks_.compute(id, stream->arrival.take());
+}
+
+ssize_t Http2Session::read(StreamId id, std::span<std::uint8_t> to, std::uint32_t& flags) {
+  Http2Stream* stream = find(id);
+  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  const std::size_t num = stream->read(to);
+  stream->moved_ns = now_ns_;
+  if (stream->is_read()) {
+    flags |= NGHTTP2_DATA_FLAG_EOF;
+  } else if (num == 0) {
+    stream->is_deferred = true;
+    stream->reply.stream->wait([wake = hooks_.wake, id] { wake(id); });
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  return static_cast<ssize_t>(num);
+}
+
+void Http2Session::note_sent(StreamId id) {
+  const Http2Stream* stream = find(id);
+  if (stream != nullptr && !stream->is_complete) reset(id, NGHTTP2_NO_ERROR);
 }
 
 void Http2Session::refuse(StreamId id, Http2Stream& stream, const Refusal& refusal) {
@@ -380,18 +220,17 @@ void Http2Session::begin_reply(StreamId id, Http2Stream& stream, Reply reply) {
   visit_fields(stream.reply,
                [&head](std::string_view name, std::string_view value) { head.add(name, value); });
   const auto list = head.list();
-  nghttp2_data_provider body = {};
-  body.read_callback = Calls::read_reply;
+  nghttp2_data_provider provider = body();
   const bool has_body = !stream.is_read();
-  const int fault = nghttp2_submit_response(session_.get(), id, list.data(), list.size(),
-                                            has_body ? &body : nullptr);
+  const int fault = nghttp2_submit_response(nghttp2(), id, list.data(), list.size(),
+                                            has_body ? &provider : nullptr);
   if (fault != 0) reset(id, NGHTTP2_INTERNAL_ERROR);
 }
 
 void Http2Session::reset(StreamId id, std::uint32_t code) {
   Http2Stream* stream = find(id);
   if (stream == nullptr || std::exchange(stream->is_reset, true)) return;
-  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, code);
+  nghttp2_submit_rst_stream(nghttp2(), NGHTTP2_FLAG_NONE, id, code);
 }
 
 void Http2Session::close(StreamId id) {

@@ -7,14 +7,12 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "http/connections/http2_stream.h"
 #include "http/connections/server.h"
 #include "http2/frame_rules.h"
-
-struct nghttp2_session;
+#include "http2/server_session.h"
 
 namespace sluice::http {
 
@@ -23,9 +21,8 @@ namespace sluice::http {
 /// What one connection holds is bounded: kMaxStreams requests, among them those that the client
 /// has reset and that are computed still; bodies of a quarter of all bodies, or two of the largest;
 /// heads of 64 KiB. FrameRules ends connections that send what costs work and does nothing.
-class Http2Session {
+class Http2Session final : public http2::ServerSession {
  public:
-  using StreamId = std::int32_t;
   static constexpr std::uint32_t kMaxStreams = 100;
 
   struct Hooks {
@@ -41,10 +38,6 @@ class Http2Session {
                                                       const std::shared_ptr<ByteBudget>& bodies,
                                                       terms::Peer peer, Hooks hooks,
                                                       std::int64_t now_ns);
-  Http2Session(const Http2Session&) = delete;
-  Http2Session& operator=(const Http2Session&) = delete;
-  ~Http2Session();
-
   /// The next bytes of the client, the preface too. After an error only `send` is called.
   /// Fails: as http2::FrameRules::take; kInvalidArgument for other bytes that are not HTTP/2.
   Status take(std::string_view bytes, std::int64_t now_ns);
@@ -55,11 +48,6 @@ class Http2Session {
   /// As Hooks::wake says.
   void resume(StreamId id, std::int64_t now_ns);
 
-  /// Asks the client to send its next requests over a new connection; once it has read that,
-  /// `finish` follows.
-  void say_goodbye();
-  /// Takes no new request. It is over with the last reply.
-  void finish();
   /// Cancels all requests.
   void cancel();
   /// Ends requests and replies of a client that is too slow, and the connection of one that sends
@@ -68,47 +56,34 @@ class Http2Session {
 
   /// Since when it has had no request; 0: it has one.
   std::int64_t idle_since_ns() const { return streams_.empty() ? idle_since_ns_ : 0; }
-  /// The session has ended: it neither reads nor sends.
-  bool is_over() const;
-  /// Too much waits to be sent: nothing should be read until that has gone.
-  bool is_full() const;
 
  private:
-  struct Calls;  // nghttp2's way back
-  struct Free {
-    void operator()(nghttp2_session* session) const;
-  };
-
   Http2Session(const ServerOptions& options, const std::shared_ptr<ByteBudget>& bodies,
                terms::Peer peer, Hooks hooks, std::int64_t now_ns);
-  bool open();
   Status break_off(std::uint32_t code, Status why);
   Http2Stream* find(StreamId id);
-  void begin(StreamId id);
-  /// False: the connection must end.
-  bool take_field(StreamId id, std::string_view name, std::string_view value);
-  void end_head(StreamId id, Http2Stream& stream, bool is_all);
-  void take_data(StreamId id, std::string_view bytes);
-  void end_request(StreamId id, Http2Stream& stream);
+  void begin(StreamId id) override;
+  bool take_field(StreamId id, bool is_trailer, std::string_view name,
+                  std::string_view value) override;
+  void end_head(StreamId id, bool is_all) override;
+  void take_data(StreamId id, std::string_view bytes) override;
+  void end_request(StreamId id) override;
+  ssize_t read(StreamId id, std::span<std::uint8_t> to, std::uint32_t& flags) override;
+  void note_sent(StreamId id) override;
+  void close(StreamId id) override;
   void refuse(StreamId id, Http2Stream& stream, const Refusal& refusal);
   void begin_reply(StreamId id, Http2Stream& stream, Reply reply);
   void reset(StreamId id, std::uint32_t code);
-  void close(StreamId id);
 
   const ServerOptions options_;
   const std::shared_ptr<ByteBudget> bodies_;  ///< of this connection
   const terms::Peer peer_;
   const Hooks hooks_;
   http2::FrameRules rules_;
-  std::unique_ptr<nghttp2_session, Free> session_;
   std::map<StreamId, Http2Stream> streams_;
   std::size_t num_lost_ = 0;  ///< requests whose stream has closed before their answer
   std::int64_t now_ns_;
   std::int64_t idle_since_ns_;
-  bool is_broken_ = false;     ///< nghttp2 cannot go on
-  bool is_leaving_ = false;    ///< goodbye is said
-  bool is_finishing_ = false;  ///< no new request is taken
-  std::string unsent_;
 };
 
 }  // namespace sluice::http

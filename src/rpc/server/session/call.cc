@@ -15,8 +15,6 @@ using grpc::StatusCode;
 
 /// Beyond kMostHeadBytes the call is refused, beyond this the connection ends.
 constexpr std::size_t kHopelessHeadBytes = 4 * Call::kMostHeadBytes;
-/// What a field counts besides its bytes (RFC 9113, section 6.5.2).
-constexpr std::size_t kFieldBytes = 32;
 constexpr std::size_t kMaxShownBytes = 64;
 
 grpc::Status to_status(const Status& status) {
@@ -52,7 +50,7 @@ Call::~Call() = default;
 // ---- the head
 
 bool Call::take_field(std::string_view name, std::string_view value) {
-  head_bytes_ += name.size() + value.size() + kFieldBytes;
+  head_bytes_ += name.size() + value.size() + http2::kFieldBytes;
   if (head_bytes_ > kHopelessHeadBytes) return false;
   if (head_bytes_ > kMostHeadBytes) return true;
   if (name == ":path") {

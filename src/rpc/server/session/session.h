@@ -4,14 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 
-#include "base/result.h"
+#include "http2/server_session.h"
 #include "rpc/server/session/call.h"
-
-struct nghttp2_session;
 
 namespace sluice::rpc::server {
 
@@ -19,9 +16,8 @@ namespace sluice::rpc::server {
 ///
 /// What one connection holds is bounded: kMaxCalls, among them those that the client has reset and
 /// that are computed still; messages within the server's budget; heads of 64 KiB.
-class Session {
+class Session final : public http2::ServerSession {
  public:
-  using StreamId = Call::StreamId;
   static constexpr std::uint32_t kMaxCalls = 1024;
 
   /// `settings` and `queue` outlive the session and its calls.
@@ -29,31 +25,16 @@ class Session {
   static Result<std::unique_ptr<Session>> create(const CallSettings& settings, CallQueue& queue,
                                                  std::shared_ptr<const terms::Peer> peer,
                                                  std::uint64_t connection);
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
   /// Ends its calls.
-  ~Session();
+  ~Session() override;
 
-  /// The next bytes of the client, the preface too. Fails: kInvalidArgument for what is not HTTP/2.
-  Status take(std::string_view bytes);
+  using ServerSession::take;
   /// The next bytes for the client; empty: none for now. They live until the next call.
   std::string_view send();
-
-  /// Asks the client to send its next calls over a new connection; once it has read that, `finish`
-  /// follows.
-  void say_goodbye();
-  /// Takes no new call. It is over with the last.
-  void finish();
-  /// Asks the client whether it is there.
-  void ping();
 
   /// It may have something to send since the last `send`.
   bool is_touched() const { return is_touched_; }
   bool has_calls() const { return !streams_.empty(); }
-  /// The session has ended: it neither reads nor sends.
-  bool is_over() const;
-  /// Too much waits to be sent: nothing should be read until that has gone.
-  bool is_full() const;
 
   // For calls.
 
@@ -70,10 +51,6 @@ class Session {
   void reset(StreamId id);
 
  private:
-  struct Callbacks;  // nghttp2's way back
-  struct Free {
-    void operator()(nghttp2_session* session) const;
-  };
   struct Stream {
     std::shared_ptr<Call> call;
     bool has_head = false;     ///< the answer's was given to nghttp2
@@ -82,26 +59,30 @@ class Session {
 
   Session(const CallSettings& settings, CallQueue& queue, std::shared_ptr<const terms::Peer> peer,
           std::uint64_t connection);
-  bool open();
   Stream* find(StreamId id);
-  void begin(StreamId id);
-  void close(StreamId id);
+  /// The call of the stream; null: there is none.
+  std::shared_ptr<Call> call_of(StreamId id);
+  void begin(StreamId id) override;
+  bool take_field(StreamId id, bool is_trailer, std::string_view name,
+                  std::string_view value) override;
+  void end_head(StreamId id, bool is_all) override;
+  void take_data(StreamId id, std::string_view bytes) override;
+  void end_request(StreamId id) override;
+  ssize_t read(StreamId id, std::span<std::uint8_t> to, std::uint32_t& flags) override;
+  int send_data(StreamId id, std::string_view head, std::size_t size) override;
+  void note_sent(StreamId id) override;
+  void close(StreamId id) override;
+  void touch() override;
   void send_head(Stream& stream);
   void submit_trailer(const Call& call);
-  void touch();
 
   const CallSettings& settings_;
   CallQueue& queue_;
   const std::shared_ptr<const terms::Peer> peer_;
   const std::uint64_t connection_;
-  std::unique_ptr<nghttp2_session, Free> session_;
   std::unordered_map<StreamId, Stream> streams_;
   /// Calls whose stream has closed before they were done.
   std::shared_ptr<std::size_t> num_lost_ = std::make_shared<std::size_t>(0);
-  std::string unsent_;
-  bool is_broken_ = false;  ///< nghttp2 cannot go on
-  bool is_leaving_ = false;
-  bool is_finishing_ = false;
   bool is_touched_ = false;
 };
 
