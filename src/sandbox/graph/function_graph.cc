@@ -41,7 +41,7 @@ Result<std::uint64_t> FunctionGraph::submit(runtime::Request& request) {
   const std::lock_guard lock(mutex_);
   statistics_.refuse_accepted();
   runs_.erase(id);
-  answered_.notify_all();
+  changed_.notify_all();
   return status;
 }
 
@@ -70,28 +70,14 @@ void FunctionGraph::leave(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   auto node = runs_.extract(id);
   if (!node.empty()) run = std::move(node.mapped());
-  answered_.notify_all();
-}
-
-bool FunctionGraph::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
-  std::unique_lock lock(mutex_);
-  while (!is_done()) {
-    if (clock_.now_ns() >= deadline_ns) return is_done();
-    clock_.wait_until(lock, answered_, deadline_ns);
-  }
-  return true;
-}
-
-void FunctionGraph::tell_waiters() {
-  const std::lock_guard lock(mutex_);
-  answered_.notify_all();
+  changed_.notify_all();
 }
 
 void FunctionGraph::shutdown(std::int64_t drain_deadline_ns) {
   std::unique_lock lock(mutex_);
   is_closed_ = true;
   while (!runs_.empty() && clock_.now_ns() < drain_deadline_ns) {
-    clock_.wait_until(lock, answered_, drain_deadline_ns);
+    clock_.wait_until(lock, changed_, drain_deadline_ns);
   }
   // A copy, and without the lock: a run that is cancelled may leave at once, which changes `runs_`.
   const auto left = runs_;
@@ -99,7 +85,7 @@ void FunctionGraph::shutdown(std::int64_t drain_deadline_ns) {
   for (const auto& [id, run] : left) run->cancel();
   lock.lock();
   // Without a deadline: a cancelled run ends as soon as the function that it is in answers.
-  answered_.wait(lock, [this] { return runs_.empty(); });
+  changed_.wait(lock, [this] { return runs_.empty(); });
 }
 
 }  // namespace sluice::sandbox

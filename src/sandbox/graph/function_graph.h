@@ -1,13 +1,12 @@
 // A deployed graph of functions, which takes requests as a model does.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "runtime/request/locked_sink.h"
 #include "runtime/statistics/model_statistics.h"
 #include "sandbox/exchange.h"
 #include "sandbox/graph/graph_plan.h"
@@ -23,7 +22,7 @@ class GraphRun;
 /// Locks: `mutex_` is never held while a function, a run or an on_done is called.
 ///
 /// Safe from any thread. Always owned by a shared_ptr; runs keep it alive.
-class FunctionGraph final : public runtime::RequestSink,
+class FunctionGraph final : public runtime::LockedSink,
                             public std::enable_shared_from_this<FunctionGraph> {
  public:
   /// `exchange` and `clock` outlive the graph. Without an exchange nothing counts what waits.
@@ -43,8 +42,6 @@ class FunctionGraph final : public runtime::RequestSink,
   Clock& clock() const override { return clock_; }
   Result<std::uint64_t> submit(runtime::Request& request) override;
   bool cancel(std::uint64_t id) override;
-  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
-  void tell_waiters() override;
 
   /// Refuses requests from now on and cancels those in flight at `drain_deadline_ns`. Blocks until
   /// all are answered. May be called again.
@@ -63,12 +60,10 @@ class FunctionGraph final : public runtime::RequestSink,
   const GraphPlan plan_;
   Exchange* const exchange_;
   Clock& clock_;
-  mutable std::mutex mutex_;  ///< guards the members up to `statistics_`
-  bool is_closed_ = false;
+  bool is_closed_ = false;  ///< `mutex_` guards the members up to `statistics_`
   std::uint64_t last_id_ = 0;
   std::map<std::uint64_t, std::shared_ptr<GraphRun>> runs_;
   runtime::ModelStatistics statistics_;  ///< written under the mutex, read without
-  std::condition_variable answered_;     ///< with `mutex_`: a run has left, or waiters are told
 };
 
 }  // namespace sluice::sandbox

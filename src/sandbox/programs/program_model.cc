@@ -158,20 +158,6 @@ bool ProgramModel::cancel(std::uint64_t id) {
   return true;
 }
 
-bool ProgramModel::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
-  std::unique_lock lock(mutex_);
-  while (!is_done()) {
-    if (clock_.now_ns() >= deadline_ns) return is_done();
-    clock_.wait_until(lock, changed_, deadline_ns);
-  }
-  return true;
-}
-
-void ProgramModel::tell_waiters() {
-  const std::lock_guard lock(mutex_);
-  changed_.notify_all();
-}
-
 /// Null once the model is closed and all requests are answered.
 std::shared_ptr<ProgramModel::Task> ProgramModel::next_task() {
   std::unique_lock lock(mutex_);

@@ -1,7 +1,6 @@
 // A program that runs, as a model that takes requests.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -10,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/request/request.h"
+#include "runtime/request/locked_sink.h"
 #include "runtime/statistics/model_statistics.h"
 #include "sandbox/programs/program_process.h"
 #include "terms/group.h"
@@ -34,7 +33,7 @@ struct ProgramModelOptions {
 /// is idle it holds a process that waits for a request, if one was started before.
 ///
 /// Safe from any thread.
-class ProgramModel final : public runtime::RequestSink {
+class ProgramModel final : public runtime::LockedSink {
  public:
   /// Blocks until the first process runs. Fails: as ProgramProcess::start; kResourceExhausted.
   static Result<std::shared_ptr<ProgramModel>> start(ProgramModelOptions options, Clock& clock);
@@ -50,8 +49,6 @@ class ProgramModel final : public runtime::RequestSink {
   Clock& clock() const override { return clock_; }
   Result<std::uint64_t> submit(runtime::Request& request) override;
   bool cancel(std::uint64_t id) override;
-  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
-  void tell_waiters() override;
 
   /// Refuses and cancels requests, and ends all processes. Blocks. May be called again.
   void close();
@@ -79,13 +76,11 @@ class ProgramModel final : public runtime::RequestSink {
 
   const ProgramModelOptions options_;
   Clock& clock_;
-  mutable std::mutex mutex_;  ///< guards the members up to `statistics_`
-  bool is_closed_ = false;
+  bool is_closed_ = false;  ///< `mutex_` guards the members up to `statistics_`
   std::uint64_t last_id_ = 0;
   std::deque<std::shared_ptr<Task>> waiting_;
   std::vector<std::shared_ptr<Task>> tasks_;  ///< waiting and running
   std::vector<Process> ready_;                ///< each waits for a request
-  std::condition_variable changed_;           ///< with `mutex_`
   runtime::ModelStatistics statistics_;
   std::mutex close_mutex_;
   std::vector<std::thread> threads_;  ///< guarded by close_mutex_, after `open`

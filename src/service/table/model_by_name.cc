@@ -117,21 +117,7 @@ void ModelByName::leave(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   auto node = flights_.extract(id);
   if (!node.empty()) model = std::move(node.mapped().model);
-  answered_.notify_all();
-}
-
-bool ModelByName::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
-  std::unique_lock lock(mutex_);
-  while (!is_done()) {
-    if (clock_.now_ns() >= deadline_ns) return is_done();
-    clock_.wait_until(lock, answered_, deadline_ns);
-  }
-  return true;
-}
-
-void ModelByName::tell_waiters() {
-  const std::lock_guard lock(mutex_);
-  answered_.notify_all();
+  changed_.notify_all();
 }
 
 }  // namespace sluice::service

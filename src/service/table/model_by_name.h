@@ -2,17 +2,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "dispatch/traffic.h"
-#include "runtime/request/request.h"
+#include "runtime/request/locked_sink.h"
 #include "service/table/model_table.h"
 
 namespace sluice::service {
@@ -22,7 +20,7 @@ namespace sluice::service {
 /// shared_ptr; requests in flight keep it alive.
 ///
 /// Locks: `mutex_` is never held while a model or an on_done is called.
-class ModelByName final : public runtime::RequestSink,
+class ModelByName final : public runtime::LockedSink,
                           public std::enable_shared_from_this<ModelByName> {
  public:
   /// The signature stays that of now. `table` outlives this. `version`: none for the table's
@@ -39,8 +37,6 @@ class ModelByName final : public runtime::RequestSink,
   ///        the signature; as the model.
   Result<std::uint64_t> submit(runtime::Request& request) override;
   bool cancel(std::uint64_t id) override;
-  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
-  void tell_waiters() override;
 
  private:
   using Model = std::shared_ptr<dispatch::ModelRef>;
@@ -62,9 +58,7 @@ class ModelByName final : public runtime::RequestSink,
   const terms::Signature signature_;
   Clock& clock_;
   std::atomic<std::uint64_t> last_id_ = 0;
-  std::mutex mutex_;  ///< guards the rest
-  std::map<std::uint64_t, Flight> flights_;
-  std::condition_variable answered_;
+  std::map<std::uint64_t, Flight> flights_;  ///< guarded by `mutex_`
 };
 
 }  // namespace sluice::service
