@@ -6,7 +6,6 @@
 #include "backend/extensions/device_reset.h"
 #include "base/log/event_log.h"
 #include "runtime/model/loader.h"
-#include "runtime/statistics/health.h"
 
 namespace sluice::runtime {
 namespace {
@@ -16,17 +15,12 @@ Status closed() {
                 "the runtime is shut down");
 }
 
-Status unknown_model(terms::ModelHandle handle) {
-  return terms::runtime_error(RuntimeCode::kInvalidHandle,
-                              "no model has handle {:#x}, or it was unloaded",
-                              static_cast<std::uint64_t>(handle));
-}
-
 }  // namespace
 
 Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
                EngineOptions options)
-    : backends_(backends),
+    : TableHost(HandleKind::kEngine),
+      backends_(backends),
       clock_(drivers.clock()),
       options_(std::move(options)),
       created_ns_(clock_.now_ns()),
@@ -120,12 +114,6 @@ Result<terms::ModelHandle> Engine::load(const LoadRequest& request, const std::s
   return closed();
 }
 
-Result<std::shared_ptr<Model>> Engine::find(terms::ModelHandle handle) const {
-  auto model = models_.find(static_cast<std::uint64_t>(handle));
-  if (model == nullptr) return unknown_model(handle);
-  return model;
-}
-
 std::int64_t Engine::hang_deadline_ns(std::int64_t drain_deadline_ns) const {
   const std::int64_t start = std::max(drain_deadline_ns, clock_.now_ns());
   // The sum must not overflow where the drain has no deadline.
@@ -198,7 +186,7 @@ Status Engine::unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns)
   // The handle is invalid before the model drains: no request can arrive any more, and a second
   // unload finds nothing.
   const auto model = models_.remove(static_cast<std::uint64_t>(handle));
-  if (model == nullptr) return unknown_model(handle);
+  if (model == nullptr) return unknown(handle);
   unload(model, drain_deadline_ns);
   log_event(LogLevel::kInfo, "model.unloaded model={}", static_cast<std::uint64_t>(handle));
   return ok_status();
@@ -210,29 +198,14 @@ void Engine::unload(const std::shared_ptr<Model>& model, std::int64_t drain_dead
   groups_->leave(model->group()->group().id);
 }
 
-Result<terms::ModelInfo> Engine::info(terms::ModelHandle handle) const {
-  terms::ModelInfo info = SLUICE_TRY(find(handle))->info();
-  info.handle = static_cast<std::uint64_t>(handle);
+terms::ModelInfo Engine::describe(std::uint64_t handle, const Model& model) const {
+  terms::ModelInfo info = model.info();
+  info.handle = handle;
   return info;
-}
-
-std::vector<terms::ModelInfo> Engine::list_models() const {
-  std::vector<terms::ModelInfo> infos;
-  for (const auto& [handle, model] : models_.all()) {
-    infos.push_back(model->info());
-    infos.back().handle = handle;
-  }
-  return infos;
 }
 
 Result<ModelStatisticsSnapshot> Engine::statistics(terms::ModelHandle handle) const {
   return SLUICE_TRY(find(handle))->scheduler()->statistics().snapshot();
-}
-
-Result<terms::Health> Engine::health(terms::ModelHandle handle) const {
-  const auto model = SLUICE_TRY(find(handle));
-  return health_of(model->scheduler()->statistics().snapshot(),
-                   model->phase() == terms::ModelPhase::kFailed);
 }
 
 Result<std::uint64_t> Engine::start_profile(const terms::ProfileSettings& settings) {
@@ -266,8 +239,7 @@ void Engine::shutdown(std::int64_t drain_deadline_ns) {
     if (models_.remove(handle) != nullptr) unload(model, drain_deadline_ns);
   }
   for (const auto& group : groups_->all()) {
-    const Status status = groups_->destroy(group->group().id);
-    (void)status;  // another call destroyed it first
+    (void)groups_->destroy(group->group().id);  // another call destroyed it first
   }
 }
 

@@ -11,10 +11,9 @@
 #include "backend/registry.h"
 #include "base/bytes.h"
 #include "device/transfer/transfer.h"
-#include "runtime/handle_table.h"
 #include "runtime/inference/driver.h"
-#include "runtime/model_host.h"
 #include "runtime/profile/profiler.h"
+#include "runtime/table_host.h"
 #include "topology/map/device_map.h"
 
 namespace sluice::runtime {
@@ -44,7 +43,7 @@ struct EngineOptions {
 
 /// Safe from any thread. Callbacks of requests may only submit and cancel. Every Status has a
 /// RuntimeCode. Times are on `clock()`.
-class Engine : public ModelHost {
+class Engine : public TableHost<Model> {
  public:
   /// `backends` and `drivers` outlive the engine.
   Engine(const backend::BackendRegistry& backends, DriverSource& drivers, EngineOptions options);
@@ -98,10 +97,7 @@ class Engine : public ModelHost {
   /// Stops, then frees the model's memory and its implicit group. The handle is stale at once.
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
 
-  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
-  std::vector<terms::ModelInfo> list_models() const override;
   Result<ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
-  Result<terms::Health> health(terms::ModelHandle handle) const override;
   /// Fails: kInvalidHandle.
   Result<GroupReport> report(terms::CoreGroupId id) const;
   /// Reports of every device, in the order of the map.
@@ -134,7 +130,7 @@ class Engine : public ModelHost {
   void shutdown(std::int64_t drain_deadline_ns = 0) override;
 
  private:
-  Result<std::shared_ptr<Model>> find(terms::ModelHandle handle) const;
+  terms::ModelInfo describe(std::uint64_t handle, const Model& model) const override;
   Status check_open() const;
   void unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns);
   DeviceReport report(const terms::Device& device) const;
@@ -148,7 +144,6 @@ class Engine : public ModelHost {
   Profiler profiler_;  ///< gets spans of all models
   const std::unique_ptr<GroupTable> groups_;
   const std::unique_ptr<Loader> loader_;
-  HandleTable<Model> models_;
   mutable std::shared_mutex open_mutex_;  ///< held shared while a load adds its model
   bool is_open_ = true;
 };

@@ -7,6 +7,7 @@
 
 #include "runtime/model/load_request.h"
 #include "runtime/request/request.h"
+#include "runtime/statistics/health.h"
 #include "runtime/statistics/model_statistics.h"
 #include "terms/model.h"
 
@@ -31,7 +32,11 @@ class ModelHost {
   virtual Result<terms::ModelInfo> info(terms::ModelHandle handle) const = 0;
   virtual std::vector<terms::ModelInfo> list_models() const = 0;
   virtual Result<ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const = 0;
-  virtual Result<terms::Health> health(terms::ModelHandle handle) const = 0;
+  /// What its requests and its phase say.
+  virtual Result<terms::Health> health(terms::ModelHandle handle) const {
+    const auto requests = SLUICE_TRY(statistics(handle));
+    return health_of(requests, SLUICE_TRY(info(handle)).phase == terms::ModelPhase::kFailed);
+  }
   virtual Result<std::shared_ptr<RequestSink>> sink(terms::ModelHandle handle) const = 0;
   virtual Result<terms::Signature> signature(terms::ModelHandle handle) const {
     const auto model = SLUICE_TRY(sink(handle));

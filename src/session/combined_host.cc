@@ -49,10 +49,6 @@ Result<runtime::ModelStatisticsSnapshot> CombinedHost::statistics(ModelHandle ha
                        "a combined model has no statistics: ask its models");
 }
 
-Result<terms::Health> CombinedHost::health(ModelHandle handle) const {
-  return statistics(handle).status();
-}
-
 Result<std::shared_ptr<runtime::RequestSink>> CombinedHost::sink(ModelHandle handle) const {
   return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(find(handle))->set);
 }

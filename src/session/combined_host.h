@@ -36,9 +36,8 @@ class CombinedHost final : public runtime::TableHost<CombinedModel> {
   /// Cancels the requests that no replica has yet, and waits for the others. Its models stay.
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  // Its models have them. These fail: kInvalidHandle.
+  /// Its models have them. Fails: kInvalidHandle.
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
-  Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
 
   /// Requires: the hosts of its models are shut down, so that every request has its reply.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/statistics/health.h"
-
 namespace sluice::sandbox {
 
 using terms::ModelHandle;
@@ -99,10 +97,6 @@ Status GraphHost::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
 
 Result<runtime::ModelStatisticsSnapshot> GraphHost::statistics(ModelHandle handle) const {
   return SLUICE_TRY(find(handle))->statistics();
-}
-
-Result<terms::Health> GraphHost::health(ModelHandle handle) const {
-  return runtime::health_of(SLUICE_TRY(statistics(handle)), /*has_failed=*/false);
 }
 
 Result<std::shared_ptr<runtime::RequestSink>> GraphHost::sink(ModelHandle handle) const {

@@ -47,7 +47,6 @@ class GraphHost final : public runtime::TableHost<FunctionGraph> {
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
-  Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
 
   /// Before the functions'. All graphs drain to the same deadline.

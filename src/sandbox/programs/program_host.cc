@@ -9,8 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/statistics/health.h"
-
 namespace sluice::sandbox {
 
 namespace fs = std::filesystem;
@@ -129,18 +127,13 @@ Result<runtime::ModelStatisticsSnapshot> ProgramHost::statistics(ModelHandle han
   return SLUICE_TRY(find(handle))->statistics();
 }
 
-Result<terms::Health> ProgramHost::health(ModelHandle handle) const {
-  return runtime::health_of(SLUICE_TRY(statistics(handle)), /*has_failed=*/false);
-}
-
 Result<std::shared_ptr<runtime::RequestSink>> ProgramHost::sink(ModelHandle handle) const {
   return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(find(handle)));
 }
 
 void ProgramHost::shutdown(std::int64_t /*drain_deadline_ns*/) {
   for (const auto& [handle, model] : models_.all()) {
-    const Status gone = unload(ModelHandle(handle), 0);
-    (void)gone;  // another thread was first
+    (void)unload(ModelHandle(handle), 0);  // another thread was first
   }
 }
 

@@ -52,7 +52,6 @@ class ProgramHost final : public runtime::TableHost<ProgramModel> {
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
-  Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
   void shutdown(std::int64_t drain_deadline_ns) override;
 
