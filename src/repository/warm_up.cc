@@ -54,8 +54,8 @@ void warm_up(const dispatch::ModelRef& model) {
         terms::SequencePart{"1", true, 1, /*is_start=*/true, /*is_end=*/true});
   }
   request.deadline_ns = model.clock().now_ns() + kMaxNs;
-  const runtime::Reply reply = runtime::infer(model.sink(), std::move(request));
-  (void)reply;  // an error is no reason to keep the model from its clients
+  // An error is no reason to keep the model from its clients.
+  (void)runtime::infer(model.sink(), std::move(request));
 }
 
 }  // namespace sluice::repository

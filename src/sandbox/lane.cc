@@ -97,8 +97,7 @@ void Lane::remove(const std::shared_ptr<Function>& function) {
   }
   // is_removed is set first, so no request can enter behind the cancellation.
   cancel_all(function.get(), removed(function->name));
-  const Status status = ask(function, Function::Order::kRemove);
-  (void)status;  // a lane that is shut down holds nothing
+  (void)ask(function, Function::Order::kRemove);  // a lane that is shut down holds nothing
 }
 
 terms::FunctionState Lane::state(const Function& function) const {
@@ -346,8 +345,7 @@ void Lane::shutdown(std::int64_t drain_deadline_ns) {
   for (const auto& [id, function] : functions_) {
     if (function->model) unload(*function);
   }
-  const Status status = host_.destroy_group(group_);
-  (void)status;  // a host that was shut down first has destroyed it
+  (void)host_.destroy_group(group_);  // a host that was shut down first has destroyed it
 }
 
 }  // namespace sluice::sandbox

@@ -275,8 +275,7 @@ terms::ModelPhase Lane::phase_in_host(const Function& function) const {
 /// A model that failed is loaded anew. Requires: the function has a model.
 void Lane::recover(Function& function) {
   if (phase_in_host(function) != terms::ModelPhase::kFailed) return;
-  const Status reset = host_.models->reset(*function.model);
-  (void)reset;  // without success the load fails and says why
+  (void)host_.models->reset(*function.model);  // without success the load fails and says why
   unload(function);
   if (function.load.package != nullptr) function.load.package->forget_ready();
 }
@@ -294,8 +293,7 @@ Status Lane::load(Function& function) {
   Status status = info.is_ok() ? check_quota(function, *info) : info.status();
   if (status.is_ok()) status = sink.status();
   if (!status.is_ok()) {
-    const Status undone = host_.models->unload(*model, 0);
-    (void)undone;  // nobody else knows it
+    (void)host_.models->unload(*model, 0);  // nobody else knows it
     return status;
   }
   const std::lock_guard lock(mutex_);
@@ -349,8 +347,7 @@ void Lane::unload(Function& function) {
     function.state.held_bytes = 0;
   }
   if (active_ == &function) active_ = nullptr;
-  const Status status = host_.models->unload(model, 0);
-  (void)status;  // a host that was shut down has unloaded it
+  (void)host_.models->unload(model, 0);  // a host that was shut down has unloaded it
 }
 
 }  // namespace sluice::sandbox

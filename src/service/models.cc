@@ -195,8 +195,7 @@ Result<terms::ModelEntry> Service::keep(const Caller& caller, terms::ModelEntry 
   const ModelHandle handle{entry.info.handle};
   const Status kept = events_.on_deploy(handle, deployment);
   if (!kept.is_ok()) {
-    const Status undone = unload(caller, handle, 0);
-    (void)undone;  // another client was first
+    (void)unload(caller, handle, 0);  // another client was first
     return kept;
   }
   if (!models_.find(handle).is_ok()) events_.on_remove(handle);  // unloaded meanwhile
@@ -382,8 +381,7 @@ Result<Service::Front> Service::front_of(runtime::ModelHost& host, ModelHandle m
   if (front.has_sequences) {
     auto sequences = SequenceModel::create(name, front.sink, *declared, &exchange_);
     if (!sequences.is_ok()) {
-      const Status undone = host.unload(model, 0);
-      (void)undone;  // nobody else knows the handle
+      (void)host.unload(model, 0);  // nobody else knows the handle
       return sequences.status();
     }
     front.sink = *sequences;
@@ -408,8 +406,7 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
   if (own.prepare) {
     const Status prepared = own.prepare(*ref);
     if (!prepared.is_ok()) {
-      const Status undone = host.unload(model, 0);
-      (void)undone;  // nobody else knows the handle
+      (void)host.unload(model, 0);  // nobody else knows the handle
       return prepared;
     }
   }
@@ -443,8 +440,7 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
   Status status = check_names(entry.signature);
   if (status.is_ok()) status = caller.session->add_model(model, num_cores);
   if (status.is_ok()) return entry;
-  const Status undone = host.unload(model, 0);
-  (void)undone;  // nobody else knows the handle
+  (void)host.unload(model, 0);  // nobody else knows the handle
   forget_model(model, info, caller);
   return status;
 }

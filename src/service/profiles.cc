@@ -63,8 +63,7 @@ void Service::drop_profiles(terms::SessionId session) {
     });
   }
   for (const std::uint64_t profile : dropped) {
-    const auto taken = engine_.stop_profile(profile);
-    (void)taken;  // its owner may fetch it concurrently
+    (void)engine_.stop_profile(profile);  // its owner may fetch it concurrently
     if (workers_ != nullptr) workers_->stop_profile(profile, false);
   }
 }

@@ -274,8 +274,7 @@ void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Statu
     if (!served.is_ok()) continue;  // the session itself unloads it at the same time
     const auto info = served->host->info(model);
     const auto watched = watch(*served->host, model, "the end of a session, with", 0);
-    const Status status = served->host->unload(model, 0);
-    (void)status;  // the same
+    (void)served->host->unload(model, 0);  // the same
     if (info.is_ok()) forget_model(model, *info, Caller{session, {}});
   }
   exchange_.drop(session->owner());
@@ -370,8 +369,7 @@ Result<terms::GroupEntry> Service::create_group(const Caller& caller,
   // add_group fails then.
   const Status status = caller.session->add_group(id, num_cores);
   if (!status.is_ok()) {
-    const Status undone = destroy(id);
-    (void)undone;  // it is ours and empty
+    (void)destroy(id);  // it is ours and empty
     const std::unique_lock lock(owners_mutex_);
     group_owners_.erase(number_of(id));
     return status;

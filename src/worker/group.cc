@@ -398,8 +398,7 @@ void WorkerGroup::drop_profile(const Recording& recording) {
 void WorkerGroup::unload(const std::shared_ptr<RemoteModel>& model, std::int64_t drain_ns) {
   const std::lock_guard change(change_mutex_);
   model->set_phase(ModelPhase::kUnloaded);
-  const Status status = ask_about(*model, "unload", drain_ns);
-  (void)status;  // a dead worker holds no model
+  (void)ask_about(*model, "unload", drain_ns);  // a dead worker holds no model
   model->retire();
   std::erase(models_, model);
 }

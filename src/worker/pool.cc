@@ -159,8 +159,7 @@ Result<CoreGroupId> WorkerPool::create_group(const terms::CoreRequest& request, 
   const Status status =
       cores == nullptr ? shut_down() : make_worker(cores->group(), has_spare).status();
   if (status.is_ok()) return id;
-  const Status undone = engine_.destroy_group(id);
-  (void)undone;  // it is ours and empty
+  (void)engine_.destroy_group(id);  // it is ours and empty
   return status;
 }
 
@@ -347,8 +346,7 @@ void WorkerPool::shutdown(std::int64_t drain_deadline_ns) {
     for (const auto& [id, group] : groups_) left.push_back(id);
   }
   for (const CoreGroupId id : left) {
-    const Status status = destroy_group(id);
-    (void)status;  // another thread destroyed it first
+    (void)destroy_group(id);  // another thread destroyed it first
   }
 }
 

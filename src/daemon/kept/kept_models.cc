@@ -88,8 +88,7 @@ Status KeptModels::restore(service::Service& service) {
                                  },
                                  [this](ModelHandle handle) { remove(handle); }});
   if (text.is_ok() && print_kept_models(all()) != *text) {
-    const Status status = write();
-    (void)status;  // logged; the old file holds the same models
+    (void)write();  // logged; the old file holds the same models
   }
   return ok_status();
 }

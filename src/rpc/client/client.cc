@@ -361,8 +361,7 @@ class GrpcClient final : public Client {
     const std::uint64_t region = response.region().handle();
     auto memory = shm::SharedMemory::open(name);
     if (!memory.is_ok()) {
-      const Status undone = unregister_region(region);
-      (void)undone;  // it goes with the session
+      (void)unregister_region(region);  // it goes with the session
       return memory.status();
     }
     auto shared = std::make_shared<SharedTensors>(std::move(*memory), region);

@@ -28,8 +28,7 @@ class GrpcStream final : public InferStream {
     v1::InferStreamResponse message;
     // To the end: Finish expects that no message is left to read.
     while (call_->Read(&message)) continue;
-    const grpc::Status status = call_->Finish();
-    (void)status;  // that we cancelled it
+    (void)call_->Finish();  // that we cancelled it
   }
 
   Status send(std::uint64_t id, std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,

@@ -136,8 +136,8 @@ void SideSocket::look_after(Connection& connection, std::int64_t now_ns) {
   if (!connection.is_over || connection.ring == 0) return;
   // Elsewhere: it waits for what the ring's requests compute.
   threads_.run_always([&service = service_, caller = connection.caller, ring = connection.ring] {
-    const Status status = service.unregister_region(caller, ring);
-    (void)status;  // the end of its session may have unregistered the region
+    // The end of its session may have unregistered the region.
+    (void)service.unregister_region(caller, ring);
   });
 }
 

@@ -234,8 +234,7 @@ void DemandHost::put_to_sleep(Model& model, Lock& lock, std::int64_t drain_deadl
   ++num_leaving_;
   lock.unlock();
   log_event(LogLevel::kInfo, "model.evicted model={}", static_cast<std::uint64_t>(model.loaded));
-  const Status status = engine_.unload(model.loaded, drain_deadline_ns);
-  (void)status;  // another call unloaded it first
+  (void)engine_.unload(model.loaded, drain_deadline_ns);  // another call unloaded it first
   lock.lock();
   --num_leaving_;
   used_bytes_ -= model.bytes;

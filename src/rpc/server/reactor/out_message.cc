@@ -10,8 +10,7 @@ OutMessage::OutMessage(const google::protobuf::MessageLite& message) {
 }
 
 OutMessage::OutMessage(const grpc::ByteBuffer& message) : size_bytes_(message.Length()) {
-  const grpc::Status dumped = message.Dump(&slices_);
-  (void)dumped;  // fails for compressed messages alone
+  (void)message.Dump(&slices_);  // fails for compressed messages alone
   bytes_.resize(kPrefixBytes);
   set_prefix();
 }
