@@ -1,5 +1,4 @@
 // The part of Lane that computes the requests of a turn.
-#include <algorithm>
 
 #include "sandbox/lane.h"
 #include "terms/runtime_code.h"

@@ -390,9 +390,8 @@ Result<terms::Profile> WorkerGroup::stop_profile(const Recording& recording) {
 void WorkerGroup::drop_profile(const Recording& recording) {
   const auto link = recording.link.lock();
   if (link == nullptr) return;
-  const auto reply =
-      link->call({{"op", "drop_profile"}, {"profile", recording.profile}}, -1, kGraceNs);
-  (void)reply;  // a dead worker has no profile
+  // A dead worker has no profile.
+  (void)link->call({{"op", "drop_profile"}, {"profile", recording.profile}}, -1, kGraceNs);
 }
 
 void WorkerGroup::unload(const std::shared_ptr<RemoteModel>& model, std::int64_t drain_ns) {

@@ -3,7 +3,6 @@
 
 #include <boost/asio/steady_timer.hpp>
 
-#include <cstddef>
 #include <memory>
 #include <string_view>
 

@@ -1,7 +1,6 @@
 // The Open Inference Protocol over HTTP: what each path does with the Service.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

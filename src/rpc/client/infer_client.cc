@@ -1,6 +1,5 @@
 #include "rpc/client/infer_client.h"
 
-#include <algorithm>
 
 #include "rpc/wire/convert.h"
 

@@ -1,6 +1,5 @@
 #include "runtime/model/model.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "runtime/pipeline/pipeline.h"

@@ -108,8 +108,8 @@ Result<json> WorkerLink::call(json message, int fd, std::int64_t timeout_ns,
   bool has_come = answered_.wait_until(lock, stop, after(timeout_ns), is_answered);
   if (!has_come && stop.stop_requested()) {
     lock.unlock();
-    const Status cancelled = send({{"op", "cancel"}, {"call", id}, {"id", 0}}, -1);
-    (void)cancelled;  // it fails only if the worker is dead, which answers the call
+    // It fails only if the worker is dead, which answers the call.
+    (void)send({{"op", "cancel"}, {"call", id}, {"id", 0}}, -1);
     lock.lock();
     has_come = answered_.wait_until(lock, after(kCancelTimeoutNs), is_answered);
   }

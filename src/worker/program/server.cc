@@ -199,8 +199,8 @@ class Server {
       if (!on_devices_without_reset_.contains(model)) return;
     }
     const std::lock_guard lock(send_mutex_);
-    const Status status = channel_.send({{"op", "end"}, {"why", why.substr(0, kMaxReasonBytes)}});
-    (void)status;  // the daemon then sees the end alone
+    // Without it the daemon sees the end alone.
+    (void)channel_.send({{"op", "end"}, {"why", why.substr(0, kMaxReasonBytes)}});
     _exit(4);
   }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/byte_budget.h"
 #include "dispatch/model_ref.h"

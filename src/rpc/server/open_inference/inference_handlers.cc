@@ -1,6 +1,5 @@
 #include "rpc/server/open_inference/inference_handlers.h"
 
-#include <algorithm>
 
 #include "base/no_memory.h"
 #include "completions/language_model.h"

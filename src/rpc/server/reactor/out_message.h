@@ -5,7 +5,6 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

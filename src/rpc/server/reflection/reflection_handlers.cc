@@ -4,8 +4,6 @@
 #include <google/protobuf/descriptor.pb.h>
 
 #include <array>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "proto/sluice/v1/runtime.pb.h"
