@@ -27,12 +27,11 @@ class GrpcServer final : public Server {
   GrpcServer(service::Service& service, repository::Repository& repository,
              const ServerOptions& options)
       : service_(service),
+        repository_(repository),
         threads_(kMaxCallThreads, kMaxWaitingCalls, service.log()),
         handlers_(service, threads_, options.tokens, options.max_message_bytes, options.texts),
-        inference_handlers_(handlers_, repository),
         health_handlers_(handlers_),
         load_handlers_(service),
-        reflection_handlers_(handlers_),
         connections_(static_cast<std::size_t>(options.connections),
                      static_cast<std::size_t>(options.connections_per_peer)) {}
   ~GrpcServer() override { shutdown(0); }
@@ -88,10 +87,10 @@ class GrpcServer final : public Server {
  private:
   Status open_door(const ServerOptions& options) {
     handlers_.add_to(methods_);
-    inference_handlers_.add_to(methods_);
+    add_inference_calls(handlers_, repository_, methods_);
     health_handlers_.add_to(methods_);
     load_handlers_.add_to(methods_);
-    reflection_handlers_.add_to(methods_);
+    add_reflection_calls(handlers_, methods_);
     wire::set_max_inflated_bytes(options.max_message_bytes);
     SLUICE_TRY(check_addresses(options));
     auto tls = SLUICE_TRY(tls::read_server(options.certificates, tls::Protocols::kHttp2));
@@ -139,12 +138,11 @@ class GrpcServer final : public Server {
   }
 
   service::Service& service_;
+  repository::Repository& repository_;
   service::CallThreads threads_;
   Handlers handlers_;
-  InferenceHandlers inference_handlers_;
   HealthHandlers health_handlers_;
   LoadHandlers load_handlers_;
-  ReflectionHandlers reflection_handlers_;
   std::vector<std::string> addresses_;
   std::vector<std::unique_ptr<SideSocket>> sides_;
   ConnectionLimits connections_;

@@ -194,9 +194,9 @@ void Handlers::add_to(Methods& methods) {
       .add("OpenSession", &Handlers::OpenSession)
       .add("LoadModel", &Handlers::LoadModel)
       .add("StopProfile", &Handlers::StopProfile)
-      .add("Infer", &Handlers::Infer)
+      .add_shared<InferMessages>("Infer", &Handlers::Infer)
       .add("TakeReply", &Handlers::TakeReply)
-      .add("InferStream", &Handlers::InferStream);
+      .add_streams("InferStream", &Handlers::InferStream);
   add_exchange_calls(*this, methods);
 }
 

@@ -114,8 +114,8 @@ class OpenMessages {
 
 }  // namespace
 
-void InferenceHandlers::ModelStreamInfer(Context* context) {
-  new StreamCall<OpenMessages>(handlers_, *context);
+void infer_stream(Handlers& handlers, CallContext* context) {
+  new StreamCall<OpenMessages>(handlers, *context);
 }
 
 }  // namespace sluice::rpc::server

@@ -1,6 +1,5 @@
 #include "rpc/server/open_inference/inference_handlers.h"
 
-
 #include "base/no_memory.h"
 #include "completions/language_model.h"
 #include "open_inference/models.h"
@@ -122,52 +121,31 @@ Status unload(Repository& repository, const Caller& caller,
   return repository.unload(caller, model_name(request), with_steps);
 }
 
-}  // namespace
-
-void InferenceHandlers::add_to(Methods& methods) {
-  ServiceMethods<InferenceHandlers>(methods, kInferenceService, *this)
-      .add("ServerLive", &InferenceHandlers::ServerLive)
-      .add("ServerReady", &InferenceHandlers::ServerReady)
-      .add("ModelInfer", &InferenceHandlers::ModelInfer)
-      .add("ModelStreamInfer", &InferenceHandlers::ModelStreamInfer);
-  CallerMethods<Service>(methods, kInferenceService, handlers_, handlers_.service())
-      .now("ModelReady", Role::kAny, get_readiness)
-      .now("ServerMetadata", Role::kAny, describe_server)
-      .now("ModelMetadata", Role::kInference, describe_model)
-      .now("ModelStatistics", Role::kMonitor, get_statistics);
-  CallerMethods<Handlers>(methods, kInferenceService, handlers_, handlers_)
-      .now("ModelConfig", Role::kInference, get_config);
-  CallerMethods<Repository>(methods, kInferenceService, handlers_, repository_)
-      .now("RepositoryIndex", Role::kAny, list_repository)
-      .later("RepositoryModelLoad", Role::kControl, load)
-      .later("RepositoryModelUnload", Role::kControl, unload);
-  add_memory_calls(handlers_, methods);
-  add_setting_calls(handlers_, methods);
-}
-
-void InferenceHandlers::ServerLive(Context* context, const inference::ServerLiveRequest* request,
-                                   inference::ServerLiveResponse* response) {
+void get_liveness(Handlers& /*handlers*/, CallContext* context,
+                  const inference::ServerLiveRequest* request,
+                  inference::ServerLiveResponse* response) {
   // A daemon that answers is alive. Readiness is the stricter question.
   return Handlers::for_anybody(context, request, [&] { response->set_live(true); });
 }
 
-void InferenceHandlers::ServerReady(Context* context, const inference::ServerReadyRequest* request,
-                                    inference::ServerReadyResponse* response) {
+void get_server_readiness(Handlers& handlers, CallContext* context,
+                          const inference::ServerReadyRequest* request,
+                          inference::ServerReadyResponse* response) {
   return Handlers::for_anybody(context, request,
-                               [&] { response->set_ready(handlers_.service().is_ready()); });
+                               [&] { response->set_ready(handlers.service().is_ready()); });
 }
 
-void InferenceHandlers::ModelInfer(Context* context,
-                                   const std::shared_ptr<OpenInferMessages>& messages) {
-  const auto observation = handlers_.observe(*context, {.door = "open-inference"});
+void infer(Handlers& handlers, CallContext* context,
+           const std::shared_ptr<OpenInferMessages>& messages) {
+  const auto observation = handlers.observe(*context, {.door = "open-inference"});
   // All that may fail or allocate before the runtime has the request, so that one catch covers a
   // lack of memory.
   const auto prepare = [&]() -> Result<std::pair<service::Admission, runtime::Request>> {
     service::Admission admission;
     admission.observation = observation;
-    admission.caller = SLUICE_TRY(handlers_.caller_of(*context, Role::kInference));
+    admission.caller = SLUICE_TRY(handlers.caller_of(*context, Role::kInference));
     SLUICE_TRY(wire::inflate(messages->request, wire::max_inflated_bytes()));
-    admission.model = SLUICE_TRY(open_inference::find_model(handlers_.service(), admission.caller,
+    admission.model = SLUICE_TRY(open_inference::find_model(handlers.service(), admission.caller,
                                                             messages->request.model_name(),
                                                             messages->request.model_version()));
     if (asks_for_text(*admission.model, messages->request)) {
@@ -188,18 +166,42 @@ void InferenceHandlers::ModelInfer(Context* context,
     request.exchange_owner = static_cast<std::uint64_t>(admission.caller.session->owner());
     // Now rather than with the answer: that comes under a lock of the group, and the report looks
     // at all groups.
-    add_load_trailer(handlers_.service().load_report(), *context);
+    add_load_trailer(handlers.service().load_report(), *context);
     return std::pair{std::move(admission), std::move(request)};
   };
   auto prepared = catch_no_memory(prepare);
   if (!prepared.is_ok()) return refuse(*context, observation, prepared.status());
   auto& [admission, request] = *prepared;
   const auto write = [messages, model = admission.model,
-                      limit_bytes = handlers_.max_answer_bytes()](const runtime::Reply& reply) {
+                      limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
     return wire::to_grpc(write_response(reply, *model, messages->request, messages->call.plain,
                                         limit_bytes, messages->charge, messages->response));
   };
-  return infer_unary(handlers_, *context, admission, request, write);
+  return infer_unary(handlers, *context, admission, request, write);
+}
+
+}  // namespace
+
+void add_inference_calls(Handlers& handlers, Repository& repository, Methods& methods) {
+  CallerMethods<Handlers>(methods, kInferenceService, handlers, handlers)
+      .now("ModelConfig", Role::kInference, get_config)
+      .add_unary<inference::ServerLiveRequest, inference::ServerLiveResponse>("ServerLive",
+                                                                              get_liveness)
+      .add_unary<inference::ServerReadyRequest, inference::ServerReadyResponse>(
+          "ServerReady", get_server_readiness)
+      .add_shared<OpenInferMessages>("ModelInfer", infer)
+      .add_streams("ModelStreamInfer", infer_stream);
+  CallerMethods<Service>(methods, kInferenceService, handlers, handlers.service())
+      .now("ModelReady", Role::kAny, get_readiness)
+      .now("ServerMetadata", Role::kAny, describe_server)
+      .now("ModelMetadata", Role::kInference, describe_model)
+      .now("ModelStatistics", Role::kMonitor, get_statistics);
+  CallerMethods<Repository>(methods, kInferenceService, handlers, repository)
+      .now("RepositoryIndex", Role::kAny, list_repository)
+      .later("RepositoryModelLoad", Role::kControl, load)
+      .later("RepositoryModelUnload", Role::kControl, unload);
+  add_memory_calls(handlers, methods);
+  add_setting_calls(handlers, methods);
 }
 
 }  // namespace sluice::rpc::server

@@ -81,13 +81,12 @@ class ServiceMethods {
                       void (Handlers::*handler)(CallContext*, const Request*, Response*)) {
     return add_unary<Request, Response>(name, handler);
   }
-  /// The same, with messages that outlive the call.
-  template <typename Messages>
-  ServiceMethods& add(const char* name,
-                      void (Handlers::*handler)(CallContext*, const std::shared_ptr<Messages>&)) {
+  /// The same, with messages that outlive the call: calls `handler(handlers, context, messages)`.
+  template <typename Messages, typename Handler>
+  ServiceMethods& add_shared(const char* name, Handler handler) {
     using All = SharedMessages<Messages>;
     return put<All>(name, [handler](Handlers& to, CallContext& context, All& messages) {
-      (to.*handler)(&context, messages.shared);
+      std::invoke(handler, to, &context, messages.shared);
     });
   }
   /// One request, a stream of responses.
@@ -106,10 +105,13 @@ class ServiceMethods {
           (to.*handler)(&context, &messages.out);
         });
   }
-  /// Two streams.
-  ServiceMethods& add(const char* name, void (Handlers::*handler)(CallContext*)) {
-    return put<CallMessages>(name, [handler](Handlers& to, CallContext& context,
-                                             CallMessages& /*none*/) { (to.*handler)(&context); });
+  /// Two streams: calls `handler(handlers, context)`.
+  template <typename Handler>
+  ServiceMethods& add_streams(const char* name, Handler handler) {
+    return put<CallMessages>(name,
+                             [handler](Handlers& to, CallContext& context, CallMessages& /*none*/) {
+                               std::invoke(handler, to, &context);
+                             });
   }
 
  private:

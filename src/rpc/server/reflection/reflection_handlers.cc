@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "proto/reflection/v1/reflection.pb.h"
+#include "proto/reflection/v1alpha/reflection.pb.h"
 #include "proto/sluice/v1/runtime.pb.h"
 #include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
@@ -148,24 +150,21 @@ class ReflectionCall final : public Reactor {
   Response response_;
 };
 
+template <typename Request, typename Response>
+void reflect(Handlers& handlers, CallContext* context) {
+  new ReflectionCall<Request, Response>(handlers, *context);
+}
+
 }  // namespace
 
-void ReflectionHandlers::add_to(Methods& methods) {
+void add_reflection_calls(Handlers& handlers, Methods& methods) {
+  namespace v1 = grpc::reflection::v1;
+  namespace alpha = grpc::reflection::v1alpha;
   constexpr const char* kName = "ServerReflectionInfo";
-  ServiceMethods<ReflectionHandlers>(methods, "grpc.reflection.v1.ServerReflection", *this)
-      .add(kName, &ReflectionHandlers::answer);
-  ServiceMethods<ReflectionHandlers>(methods, "grpc.reflection.v1alpha.ServerReflection", *this)
-      .add(kName, &ReflectionHandlers::answer_alpha);
-}
-
-void ReflectionHandlers::answer(CallContext* context) {
-  new ReflectionCall<reflection_v1::ServerReflectionRequest,
-                     reflection_v1::ServerReflectionResponse>(handlers_, *context);
-}
-
-void ReflectionHandlers::answer_alpha(CallContext* context) {
-  new ReflectionCall<reflection_alpha::ServerReflectionRequest,
-                     reflection_alpha::ServerReflectionResponse>(handlers_, *context);
+  ServiceMethods<Handlers>(methods, "grpc.reflection.v1.ServerReflection", handlers)
+      .add_streams(kName, reflect<v1::ServerReflectionRequest, v1::ServerReflectionResponse>);
+  ServiceMethods<Handlers>(methods, "grpc.reflection.v1alpha.ServerReflection", handlers)
+      .add_streams(kName, reflect<alpha::ServerReflectionRequest, alpha::ServerReflectionResponse>);
 }
 
 }  // namespace sluice::rpc::server

@@ -123,7 +123,7 @@ class CallTest : public ::testing::Test {
         .add("GetServer", &TestHandlers::GetServer)
         .add("GetHealth", &TestHandlers::GetHealth)
         .add("ListModels", &TestHandlers::ListModels)
-        .add("InferStream", &TestHandlers::InferStream);
+        .add_streams("InferStream", &TestHandlers::InferStream);
     EXPECT_TRUE(door_.start().is_ok());
     std::array<int, 2> ends = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);

@@ -84,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ServiceMethods<Handlers>(methods, "s", handlers)
       .add("u", &Handlers::unary)
       .add("a", &Handlers::answers)
-      .add("b", &Handlers::both);
+      .add_streams("b", &Handlers::both);
   const auto memory = std::make_shared<ByteBudget>(4 * kMostBytes);
   const CallSettings settings = {methods, kMostBytes, memory};
   CallQueue queue([] { std::abort(); });
