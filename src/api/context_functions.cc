@@ -68,10 +68,7 @@ Result<std::int64_t> deadline_of(const sluice_run_options* given) {
   const sluice_run_options options = read_options(given);
   if (options.timeout_ns < 0) return invalid_argument("timeout_ns is {}", options.timeout_ns);
   if (options.timeout_ns == 0) return kNoDeadline;
-  const std::int64_t now_ns = system_clock().now_ns();
-  // A timeout near the largest number must not overflow the sum.
-  const bool is_limited = options.timeout_ns < kNoDeadline - now_ns;
-  return is_limited ? now_ns + options.timeout_ns : kNoDeadline;
+  return deadline_after(system_clock(), options.timeout_ns);
 }
 
 Status run(sluice_context& context, const sluice_run_options* options) {
