@@ -127,12 +127,8 @@ class Explainer {
     for (std::size_t i = 0; i < main.order().size(); ++i) {
       const ir::Operation& operation = main.operation(main.order()[i]);
       const auto to = static_cast<std::size_t>(segment_of_[i]);
-      std::vector<ir::OperandId> reads = operation.inputs;
-      if (operation.body) {
-        reads.insert(reads.end(), operation.body->inputs.begin(), operation.body->inputs.end());
-      }
       // Constants and the model's inputs have no producer, so they make no edge.
-      for (const ir::OperandId read : reads) {
+      for (const ir::OperandId read : operation.reads()) {
         const auto from = producer.find(read);
         if (from != producer.end() && from->second != to) crossing[{from->second, to}].insert(read);
       }

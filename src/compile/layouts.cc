@@ -48,17 +48,8 @@ class LayoutChooser {
       apply(id, candidate);
       return ok_status();
     }
-    apply(id, {std::vector<ir::Layout>(reads(operation).size(), kRowMajor), kRowMajor});
+    apply(id, {std::vector<ir::Layout>(operation.reads().size(), kRowMajor), kRowMajor});
     return ok_status();
-  }
-
-  /// Inputs, then body inputs.
-  static std::vector<ir::OperandId> reads(const ir::Operation& operation) {
-    std::vector<ir::OperandId> all = operation.inputs;
-    if (operation.body) {
-      all.insert(all.end(), operation.body->inputs.begin(), operation.body->inputs.end());
-    }
-    return all;
   }
 
   const backend::Backend& backend_at(std::int16_t index) const {
@@ -76,7 +67,7 @@ class LayoutChooser {
     std::vector<Candidate> found;
     if (operation.outputs.empty() || !operation.output(0).is_valid()) return found;
     if (!is_image(type_of(operation.output(0)))) return found;
-    const std::vector<ir::OperandId> operands = reads(operation);
+    const std::vector<ir::OperandId> operands = operation.reads();
     const bool arrives_blocked =
         std::any_of(operands.begin(), operands.end(), [&](auto id) { return is_blocked(id); });
     const ir::Layout preferred = SLUICE_TRY(preferred_layout(operation));
@@ -135,7 +126,7 @@ class LayoutChooser {
   /// By the first backend that takes the operation in some form: a layout moves no operation behind
   /// the backend that the user named first.
   Result<bool> is_supported(const ir::Operation& operation, const Candidate& candidate) const {
-    const std::vector<ir::OperandId> operands = reads(operation);
+    const std::vector<ir::OperandId> operands = operation.reads();
     const auto laid_out = [&](ir::OperandId id) {
       for (std::size_t i = 0; i < operands.size(); ++i) {
         if (operands[i] == id) return input_type(operation, id, candidate.inputs[i]);

@@ -101,11 +101,7 @@ class Scheduling {
     const int index = static_cast<int>(problem_.tasks.size());
     Task task;
     SLUICE_TRY(add_costs(operation, current, task));
-    std::vector<ir::OperandId> reads = operation.inputs;
-    if (operation.body) {
-      reads.insert(reads.end(), operation.body->inputs.begin(), operation.body->inputs.end());
-    }
-    for (const ir::OperandId id : reads) {
+    for (const ir::OperandId id : operation.reads()) {
       if (!id.is_valid()) continue;
       if (const ir::Constant* constant = main_.find_constant(id)) {
         task.constant_bytes += static_cast<std::int64_t>(constant->data.size());

@@ -79,9 +79,7 @@ class Finder {
         LastReads* reads = reads_of(id);
         if (reads != nullptr) *reads = {at, reads->at == at ? reads->count + 1 : 1, false};
       };
-      const ir::Operation& operation = code_.operation_at(at);
-      std::ranges::for_each(operation.inputs, read);
-      if (operation.body) std::ranges::for_each(operation.body->inputs, read);
+      code_.operation_at(at).for_each_read(read);
     }
     for (const plan::OutputCopy& copy : plan_.placement->copies) {
       if (LastReads* reads = reads_of(copy.source)) reads->is_copied = true;

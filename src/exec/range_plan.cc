@@ -184,9 +184,7 @@ void take_equal_facts(const SubgraphCode& code, const RangePlan& similar, RangeR
   std::ranges::for_each(code.subgraph->inputs, take);
   if (request.begin == 0) return;
   for (std::size_t at = request.begin; at < similar.range.end; ++at) {
-    const ir::Operation& operation = code.operation_at(at);
-    std::ranges::for_each(operation.inputs, take);
-    if (operation.body) std::ranges::for_each(operation.body->inputs, take);
+    code.operation_at(at).for_each_read(take);
   }
 }
 

@@ -33,12 +33,9 @@ std::vector<std::size_t> find_last_reads(const ir::Subgraph& subgraph) {
   std::vector<std::size_t> last_read(subgraph.num_operands(), 0);
   const auto order = subgraph.order();
   for (std::size_t at = 0; at < order.size(); ++at) {
-    const ir::Operation& operation = subgraph.operation(order[at]);
-    const auto read = [&](ir::OperandId id) {
+    subgraph.operation(order[at]).for_each_read([&](ir::OperandId id) {
       if (id.is_valid()) last_read[id.index()] = at;
-    };
-    std::ranges::for_each(operation.inputs, read);
-    if (operation.body) std::ranges::for_each(operation.body->inputs, read);
+    });
   }
   return last_read;
 }

@@ -38,6 +38,12 @@ void for_each_subgraph(Operation& operation, const Visit& visit) {
 
 }  // namespace
 
+std::vector<OperandId> Operation::reads() const {
+  std::vector<OperandId> all = inputs;
+  if (body) all.insert(all.end(), body->inputs.begin(), body->inputs.end());
+  return all;
+}
+
 std::string Operation::describe() const {
   const std::string full = domain.empty() ? kind : domain + "::" + kind;
   return name.empty() ? "a " + full + " node" : "node \"" + name + "\" (" + full + ")";
@@ -187,10 +193,7 @@ void UseIndex::add(const Subgraph& subgraph, OperationId id) {
   const auto add_reader = [&](OperandId operand) {
     if (operand.is_valid()) uses_of(operand).readers.push_back(id);
   };
-  std::for_each(operation.inputs.begin(), operation.inputs.end(), add_reader);
-  if (operation.body) {
-    std::for_each(operation.body->inputs.begin(), operation.body->inputs.end(), add_reader);
-  }
+  operation.for_each_read(add_reader);
   for (const OperandId output : operation.outputs) {
     if (output.is_valid()) uses_of(output).producer = id;
   }
@@ -203,10 +206,7 @@ void UseIndex::remove(const Subgraph& subgraph, OperationId id) {
     // cost O(n^2).
     if (operand.is_valid()) uses_of(operand).gone.push_back(id);
   };
-  std::for_each(operation.inputs.begin(), operation.inputs.end(), remove_reader);
-  if (operation.body) {
-    std::for_each(operation.body->inputs.begin(), operation.body->inputs.end(), remove_reader);
-  }
+  operation.for_each_read(remove_reader);
   for (const OperandId output : operation.outputs) {
     if (output.is_valid() && uses_of(output).producer == id) uses_of(output).producer = {};
   }

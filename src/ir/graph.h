@@ -64,6 +64,14 @@ struct Operation {
   OperandId output(std::size_t index) const {
     return index < outputs.size() ? outputs[index] : OperandId();
   }
+  /// The inputs, then those of the body; some may be absent.
+  std::vector<OperandId> reads() const;
+  template <typename Visit>
+  void for_each_read(const Visit& visit) const {
+    for (const OperandId id : inputs) visit(id);
+    if (!body) return;
+    for (const OperandId id : body->inputs) visit(id);
+  }
   /// "node \"conv1\" (Conv)": for messages.
   std::string describe() const;
 };

@@ -12,9 +12,8 @@ void Rewriter::note_unread(const ir::Operation& operation) {
   const auto note = [&](const std::vector<ir::OperandId>& ids) {
     std::ranges::copy_if(ids, std::back_inserter(maybe_unread_), &ir::OperandId::is_valid);
   };
-  note(operation.inputs);
+  note(operation.reads());
   note(operation.outputs);
-  if (operation.body) note(operation.body->inputs);
 }
 
 void Rewriter::forget(ir::OperationId at) {

@@ -118,14 +118,6 @@ class Placer {
   void set_place(ir::OperandId id, const Place& place) { placement_.places.set(id.index(), place); }
   const Place& place(ir::OperandId id) const { return placement_.places[id.index()]; }
 
-  template <typename Visit>
-  void for_each_read(std::size_t at, const Visit& visit) const {
-    const ir::Operation& operation = step(at);
-    for (const ir::OperandId id : operation.inputs) visit(id);
-    if (!operation.body) return;
-    for (const ir::OperandId id : operation.body->inputs) visit(id);
-  }
-
   /// Operands that later ranges read lie in buffers of their own (see find_kept), so nothing reads
   /// the arena places of earlier ranges.
   void place_earlier() {
@@ -146,7 +138,7 @@ class Placer {
 
   void find_roots() {
     for (std::size_t at = request_.begin; at < request_.end; ++at) {
-      for_each_read(at, [&](ir::OperandId id) { take(id); });
+      step(at).for_each_read([&](ir::OperandId id) { take(id); });
       if (traits(at).is_random_state) {
         const ir::OperandId state = step(at).output(0);
         if (!state.is_valid()) continue;
@@ -178,7 +170,7 @@ class Placer {
       return;
     }
     for (std::size_t at = request_.end; at < subgraph_.order().size(); ++at) {
-      for_each_read(at, [&](ir::OperandId id) {
+      step(at).for_each_read([&](ir::OperandId id) {
         if (is_written_here(id)) root_of(id).is_kept = true;
       });
     }
@@ -294,7 +286,7 @@ class Placer {
       Step& made = steps.emplace_back();
       made.is_view = is_view(at);
       made.in_place_reads = traits(at).in_place_inputs;
-      for_each_read(at, [&](ir::OperandId id) { made.reads.push_back(local_.find(id)); });
+      step(at).for_each_read([&](ir::OperandId id) { made.reads.push_back(local_.find(id)); });
       for (const ir::OperandId id : step(at).outputs) made.writes.push_back(local_.find(id));
     }
     return steps;

@@ -185,12 +185,8 @@ Result<std::optional<double>> OperationTimer::time_ns(const ir::Graph& graph,
   // A simulated device takes no real time; its cost model is the measurement.
   if (is_simulated(*backend_)) return std::optional(support.cost_ns);
 
-  std::vector<ir::OperandId> reads = operation.inputs;
-  if (operation.body) {
-    reads.insert(reads.end(), operation.body->inputs.begin(), operation.body->inputs.end());
-  }
   Operands memory(group_);
-  const auto inputs = memory.make(subgraph, reads);
+  const auto inputs = memory.make(subgraph, operation.reads());
   const auto outputs = memory.make(subgraph, operation.outputs);
   if (!inputs.is_ok() || !outputs.is_ok()) return none;
   const auto packed = SLUICE_TRY(pack_constants(*backend_, *plain));

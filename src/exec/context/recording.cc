@@ -62,7 +62,7 @@ class Recorder {
       LoadedModel::DeviceUse& use = uses[{group.backend().name(), group.device()}];
       use.backend = group.backend().name();
       use.device = group.device();
-      for (const ir::OperandId id : reads(code_.operation_at(at))) {
+      for (const ir::OperandId id : code_.operation_at(at).reads()) {
         const ir::Constant* constant = id.is_valid() ? code_.subgraph->find_constant(id) : nullptr;
         if (constant == nullptr || !counted.emplace(index, id).second) continue;
         const auto size = static_cast<std::int64_t>(constant->data.size());
@@ -152,14 +152,6 @@ class Recorder {
     return has_mirror ? copy_out(at, task) : ok_status();
   }
 
-  static std::vector<ir::OperandId> reads(const ir::Operation& operation) {
-    std::vector<ir::OperandId> all = operation.inputs;
-    if (operation.body) {
-      all.insert(all.end(), operation.body->inputs.begin(), operation.body->inputs.end());
-    }
-    return all;
-  }
-
   /// Null for an operand without memory of its context: absent, or a constant.
   const plan::Place* find_memory(ir::OperandId id) const {
     if (!id.is_valid()) return nullptr;
@@ -181,12 +173,12 @@ class Recorder {
       lists_.tasks[task].accesses.push_back(
           {place->binding, place->offset_bytes, bytes_of(id), is_write});
     };
-    for (const ir::OperandId id : reads(operation)) add(id, false);
+    for (const ir::OperandId id : operation.reads()) add(id, false);
     for (const ir::OperandId id : operation.outputs) add(id, true);
   }
 
   Status copy_in(const ir::Operation& operation, std::size_t task) {
-    for (const ir::OperandId id : reads(operation)) {
+    for (const ir::OperandId id : operation.reads()) {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) continue;
       const CopyList to = SLUICE_TRY(list_for_copy(*place, task));
@@ -269,7 +261,7 @@ class Recorder {
     };
     for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
       const ir::Operation& operation = code_.operation_at(at);
-      for (const ir::OperandId id : reads(operation)) add(id, at);
+      for (const ir::OperandId id : operation.reads()) add(id, at);
       for (const ir::OperandId id : operation.outputs) {
         if (id.is_valid() && code_.last_use[id.index()] >= plan_.range.end)
           add(id, plan_.range.end);
@@ -449,7 +441,7 @@ class Recorder {
 
   Status add_operands(const ir::Operation& operation, const backend::Group& group,
                       DeviceMirror& mirror) const {
-    std::vector<ir::OperandId> operands = reads(operation);
+    std::vector<ir::OperandId> operands = operation.reads();
     operands.insert(operands.end(), operation.outputs.begin(), operation.outputs.end());
     for (const ir::OperandId id : operands) {
       if (holds_strings(id)) {

@@ -35,9 +35,7 @@ void Facts::take_if_equal(ir::OperandId id, const Facts& from) {
 std::vector<const ops::OperandFacts*> Facts::inputs_of(const ir::Operation& operation) const {
   std::vector<const ops::OperandFacts*> inputs;
   inputs.reserve(operation.inputs.size());
-  for (const ir::OperandId input : operation.inputs) inputs.push_back(&of(input));
-  if (!operation.body) return inputs;
-  for (const ir::OperandId input : operation.body->inputs) inputs.push_back(&of(input));
+  operation.for_each_read([&](ir::OperandId input) { inputs.push_back(&of(input)); });
   return inputs;
 }
 

@@ -25,8 +25,7 @@ class StatePlaces {
     return std::ranges::any_of(ids, [&](ir::OperandId id) { return has(id); });
   }
   bool are_used_by(const ir::Operation& operation) const {
-    return has_any(operation.inputs) || has_any(operation.outputs) ||
-           (operation.body && has_any(operation.body->inputs));
+    return has_any(operation.reads()) || has_any(operation.outputs);
   }
 
  private:

@@ -7,9 +7,7 @@
 #include "base/checked.h"
 
 namespace sluice::exec {
-namespace {
 
-/// Bytes of `count` elements. Fails: kUnimplemented if they end inside a byte.
 Result<std::int64_t> whole_bytes(ir::ElementType element, std::int64_t count) {
   // A string is a sluice_text during a run: an address and a size of 8 bytes each.
   const int bits = element == ir::ElementType::kString ? 128 : ir::element_bits(element);
@@ -25,6 +23,8 @@ std::int64_t product(const std::vector<std::int64_t>& dims, std::size_t begin, s
   for (std::size_t i = begin; i < end; ++i) result *= dims[i];
   return result;
 }
+
+namespace {
 
 void copy_bytes(void* to, const void* from, std::int64_t size_bytes) {
   if (size_bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(size_bytes));

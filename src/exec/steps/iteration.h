@@ -5,6 +5,12 @@
 
 namespace sluice::exec {
 
+/// Product of the dimensions [begin, end).
+std::int64_t product(const std::vector<std::int64_t>& dims, std::size_t begin, std::size_t end);
+
+/// Bytes of `count` elements. Fails: kUnimplemented if they end inside a byte.
+Result<std::int64_t> whole_bytes(ir::ElementType element, std::int64_t count);
+
 /// Whether `output` of a body is its `input` unchanged.
 bool hands_through(const SubgraphCode& body, std::size_t input, std::size_t output);
 

@@ -1,7 +1,7 @@
 // SplitToSequence and ConcatFromSequence: convert between a tensor and a sequence of its parts.
 #include <cstring>
 
-#include "exec/context/step.h"
+#include "exec/steps/iteration.h"
 #include "ops/inference.h"
 
 namespace sluice::exec {
@@ -15,21 +15,9 @@ struct Rows {
 };
 
 Result<Rows> rows_of(const terms::TensorView& tensor, std::size_t axis) {
-  Rows rows;
-  rows.count = tensor.dims[axis];
-  std::int64_t unit = 1;
-  for (std::size_t i = 0; i < tensor.dims.size(); ++i) {
-    if (i < axis) rows.num_rows *= tensor.dims[i];
-    if (i > axis) unit *= tensor.dims[i];
-  }
-  const int bits =
-      // A string is a `sluice_text` in memory: a pointer and a size.
-      tensor.element == ir::ElementType::kString ? 128 : ir::element_bits(tensor.element);
-  if (unit * bits % 8 != 0) {
-    return unimplemented("parts of {} do not fill bytes", type_of(tensor).to_string());
-  }
-  rows.unit_bytes = unit * bits / 8;
-  return rows;
+  const std::int64_t unit = product(tensor.dims, axis + 1, tensor.dims.size());
+  return Rows{product(tensor.dims, 0, axis), tensor.dims[axis],
+              SLUICE_TRY(whole_bytes(tensor.element, unit))};
 }
 
 /// Copies units [begin, begin + part.count) of each row of `whole`, or back.

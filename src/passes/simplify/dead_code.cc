@@ -18,8 +18,7 @@ class Sweeper {
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       ir::Operation& operation = subgraph_.operation(*it);
       if (!is_needed(operation)) continue;
-      mark(operation.inputs);
-      if (operation.body) mark(operation.body->inputs);
+      mark(operation.reads());
       drop_unread_outputs(operation, [&](ir::OperandId id) { return is_read(id); });
       kept.push_back(*it);
     }
