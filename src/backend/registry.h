@@ -1,7 +1,6 @@
 // The plug-ins of this process: found, loaded when asked for, or listed with the reason why not.
 #pragma once
 
-#include <charconv>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/text/number.h"
 
 namespace sluice::backend {
 
@@ -23,10 +23,8 @@ struct DeviceName {
 inline DeviceName split_device_name(std::string_view name) {
   const std::size_t colon = name.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == name.size()) return {name, std::nullopt};
-  int device = 0;
-  const char* end = name.data() + name.size();
-  const auto parsed = std::from_chars(name.data() + colon + 1, end, device);
-  if (parsed.ec != std::errc() || parsed.ptr != end || device < 0) return {name, std::nullopt};
+  const auto device = to_number<int>(name.substr(colon + 1));
+  if (!device || *device < 0) return {name, std::nullopt};
   return {name.substr(0, colon), device};
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "base/file.h"
 #include "base/system/processor.h"
+#include "base/text/number.h"
 #include "runtime/inference/simulated_drivers.h"
 #include "runtime/inference/thread_driver.h"
 #include "topology/discovery/discovery.h"
@@ -30,10 +30,9 @@ Result<backend::BackendRegistry> find_backends(const Settings& settings) {
 /// "0000:1c:00.0", "1c:00.0", or a logical id: "2".
 Result<terms::DeviceId> find_named(const topology::DeviceMap& map, const std::string& name) {
   if (const terms::Device* device = find_device_at(map, name)) return device->id;
-  std::int32_t number = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error == std::errc() && end == name.data() + name.size() && number >= 0) {
-    if (find_device(map, terms::DeviceId(number)) != nullptr) return terms::DeviceId(number);
+  const auto number = to_number<std::int32_t>(name);
+  if (number && *number >= 0 && find_device(map, terms::DeviceId(*number)) != nullptr) {
+    return terms::DeviceId(*number);
   }
   std::string there;
   for (const terms::Device& device : map.devices) {

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numbers>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/file.h"
+#include "base/text/number.h"
 #include "base/utf8.h"
 #include "fleet/service_times.h"
 #include "perf/arrival_times.h"
@@ -64,18 +63,14 @@ std::string_view take_line(std::string_view& rest) {
 }
 
 std::optional<std::int64_t> nanoseconds(std::string_view text) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (!(seconds >= 0 && seconds <= kMostSeconds)) return std::nullopt;
-  return static_cast<std::int64_t>(seconds * kNsPerSecond);
+  const auto seconds = to_number<double>(text);
+  if (!seconds || !(*seconds >= 0 && *seconds <= kMostSeconds)) return std::nullopt;
+  return static_cast<std::int64_t>(*seconds * kNsPerSecond);
 }
 
 std::optional<std::int32_t> row_count(std::string_view text) {
-  std::int32_t rows = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rows);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return rows >= 1 && rows <= kMaxRows ? std::optional(rows) : std::nullopt;
+  const auto rows = to_number<std::int32_t>(text);
+  return rows && *rows >= 1 && *rows <= kMaxRows ? rows : std::nullopt;
 }
 
 /// Fails: with what is wrong of the line.

@@ -1,7 +1,6 @@
 #include "open_inference/trace_settings.h"
 
-#include <charconv>
-
+#include "base/text/number.h"
 #include "base/utf8.h"
 #include "telemetry/telemetry.h"
 
@@ -23,9 +22,10 @@ const TraceSettings& fixed_settings() {
 }
 
 Status change_rate(const std::string& text, telemetry::TraceSettings& to) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, to.rate);
-  if (error == std::errc() && stop == end && to.rate >= 0) return ok_status();
+  if (const auto rate = to_number<std::int64_t>(text); rate && *rate >= 0) {
+    to.rate = *rate;
+    return ok_status();
+  }
   return invalid_argument("{}: \"{}\" is no whole number from 0", kRate,
                           valid_utf8(text.substr(0, kMaxNameBytes)));
 }

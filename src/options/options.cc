@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "base/text/number.h"
 #include "options/seconds.h"
 
 namespace sluice::options {
@@ -19,10 +19,8 @@ constexpr double kMaxSeconds = 1e9;
 
 /// CLI11 reads numbers of an option by its type, after this check; NaN would pass every comparison.
 std::optional<double> parse_number(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
-  return number;
+  const auto number = to_number<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 /// A check of CLI11 that answers `message` unless `is_right` holds of the number.

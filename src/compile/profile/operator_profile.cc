@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <cmath>
 
 #include "base/file.h"
+#include "base/text/number.h"
 
 namespace sluice::compile {
 namespace {
@@ -103,12 +103,10 @@ std::optional<std::string> find_device_key(const OperatorProfile& profile,
   int max_cores = 0;
   for (const auto& [key, device] : profile.devices) {
     if (!key.starts_with(prefix)) continue;
-    int cores = 0;
-    const char* const end = key.data() + key.size();
     // The rest must be the number of cores alone: another packing key may begin like it.
-    const auto [stop, error] = std::from_chars(key.data() + prefix.size(), end, cores);
-    if (error != std::errc() || stop != end || cores <= max_cores) continue;
-    max_cores = cores;
+    const auto cores = to_number<int>(std::string_view(key).substr(prefix.size()));
+    if (!cores || *cores <= max_cores) continue;
+    max_cores = *cores;
     found = key;
   }
   return found;

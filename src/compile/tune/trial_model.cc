@@ -1,11 +1,11 @@
 #include "compile/tune/trial_model.h"
 
-#include <charconv>
 #include <list>
 #include <utility>
 
 #include "backend/extensions/step_observer.h"
 #include "backend/extensions/variants.h"
+#include "base/text/number.h"
 
 namespace sluice::compile {
 namespace {
@@ -43,9 +43,8 @@ class LoadedTrial final : public TrialModel {
     std::vector<double> times(num_groups_);
     const auto steps = SLUICE_TRY(run_observed());
     for (const backend::StepTime& step : steps) {
-      std::size_t group = num_groups_;
-      // A name that is no number leaves `group` out of range: an operation of no group.
-      std::from_chars(step.name.data(), step.name.data() + step.name.size(), group);
+      // A name that is no number is an operation of no group.
+      const std::size_t group = to_number<std::size_t>(step.name).value_or(num_groups_);
       if (group < num_groups_) times[group] += static_cast<double>(step.duration_ns);
     }
     return times;

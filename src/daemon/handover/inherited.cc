@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+
+#include "base/text/number.h"
 
 namespace sluice::daemon {
 namespace {
@@ -17,11 +18,7 @@ constexpr int kMaxFds = 1024;
 /// -1 for what is no number.
 int number_in(const char* name) {
   const char* text = std::getenv(name);
-  if (text == nullptr) return -1;
-  int number = -1;
-  const char* end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, number);
-  return error == std::errc() && stop == end ? number : -1;
+  return text == nullptr ? -1 : to_number<int>(text).value_or(-1);
 }
 
 /// Names of the descriptors, as LISTEN_FDNAMES has them.

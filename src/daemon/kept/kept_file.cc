@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <limits>
 #include <set>
 #include <utility>
 
 #include "base/json/json_reader.h"
+#include "base/text/number.h"
 #include "terms/load_json.h"
 
 namespace sluice::daemon {
@@ -95,11 +95,8 @@ std::string package_name(std::int64_t number) {
 std::optional<std::int64_t> package_number(std::string_view name) {
   if (!name.ends_with(kPackageSuffix)) return std::nullopt;
   name.remove_suffix(kPackageSuffix.size());
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool is_all = error == std::errc() && end == name.data() + name.size();
-  if (is_all && number > 0 && number <= kMostNumber) return number;
-  return std::nullopt;
+  const auto number = to_number<std::int64_t>(name);
+  return number && *number > 0 && *number <= kMostNumber ? number : std::nullopt;
 }
 
 }  // namespace sluice::daemon

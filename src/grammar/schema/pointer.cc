@@ -1,9 +1,10 @@
 #include "grammar/schema/pointer.h"
 
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
+
+#include "base/text/number.h"
 
 namespace sluice::grammar {
 namespace {
@@ -17,12 +18,10 @@ std::optional<std::string> decode_percent(std::string_view text) {
       decoded += text[i];
       continue;
     }
-    unsigned byte = 0;
     if (i + 2 >= text.size()) return std::nullopt;
-    const char* end = text.data() + i + 3;
-    const auto read = std::from_chars(text.data() + i + 1, end, byte, 16);
-    if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-    decoded += static_cast<char>(byte);
+    const auto byte = to_number<unsigned>(text.substr(i + 1, 2), 16);
+    if (!byte) return std::nullopt;
+    decoded += static_cast<char>(*byte);
     i += 2;
   }
   return decoded;
@@ -45,10 +44,8 @@ const Json* find_in(const Json& value, const std::string& name) {
     const auto found = value.find(name);
     return found == value.end() ? nullptr : &*found;
   }
-  std::size_t index = 0;
-  const auto read = std::from_chars(name.data(), name.data() + name.size(), index);
-  const bool is_index = read.ec == std::errc() && read.ptr == name.data() + name.size();
-  return value.is_array() && is_index && index < value.size() ? &value[index] : nullptr;
+  const auto index = to_number<std::size_t>(name);
+  return value.is_array() && index && *index < value.size() ? &value[*index] : nullptr;
 }
 
 }  // namespace

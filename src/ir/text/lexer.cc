@@ -1,8 +1,8 @@
 #include "ir/text/lexer.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/text/number.h"
 #include "ir/text/literal.h"
 
 namespace sluice::ir {
@@ -86,12 +86,9 @@ Result<std::string> Lexer::word_or_quoted() { return peek() == '"' ? quoted() : 
 
 Result<std::int64_t> Lexer::integer() {
   const std::string text = SLUICE_TRY(word());
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) {
-    return error(fmt::format("\"{}\" is not an integer", text));
-  }
-  return value;
+  const auto value = to_number<std::int64_t>(text);
+  if (!value) return error(fmt::format("\"{}\" is not an integer", text));
+  return *value;
 }
 
 std::string_view Lexer::type_text() {

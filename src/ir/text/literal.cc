@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
+
+#include "base/text/number.h"
 
 namespace sluice::ir {
 namespace {
@@ -44,12 +45,6 @@ std::string word_of(T value) {
     // A type of one byte would be printed as a character.
     return fmt::format("{}", static_cast<std::conditional_t<sizeof(T) == 1, int, T>>(value));
   }
-}
-
-template <typename T>
-bool parse_word(std::string_view word, T& value) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && end == word.data() + word.size();
 }
 
 }  // namespace
@@ -118,7 +113,9 @@ std::optional<std::vector<std::byte>> element_bytes(ElementType type,
   const bool has_decimals = dispatch_decimal(type, [&](auto value) {
     bytes.resize(words.size() * sizeof(value));
     for (std::size_t i = 0; i < words.size(); ++i) {
-      is_valid = is_valid && parse_word(words[i], value);
+      const auto read = to_number<decltype(value)>(words[i]);
+      is_valid = is_valid && read;
+      value = read.value_or(value);
       std::memcpy(bytes.data() + i * sizeof(value), &value, sizeof(value));
     }
   });

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/text/number.h"
 #include "ir/text/graph_text.h"
 #include "ir/text/lexer.h"
 #include "ir/text/literal.h"
@@ -102,9 +102,9 @@ class Parser {
     const std::size_t dot = version.rfind('.');
     if (dot == std::string::npos) return lexer_.error("an operator needs a version: Relu.14");
     if (!is_quoted) full.resize(dot);
-    const char* end = version.data() + version.size();
-    const auto [stop, problem] = std::from_chars(version.data() + dot + 1, end, operation.version);
-    if (problem != std::errc() || stop != end) return lexer_.error("the version is not a number");
+    const auto parsed = to_number<int>(std::string_view(version).substr(dot + 1));
+    if (!parsed) return lexer_.error("the version is not a number");
+    operation.version = *parsed;
     const std::size_t colons = full.rfind("::");
     operation.kind = colons == std::string::npos ? full : full.substr(colons + 2);
     if (colons != std::string::npos) operation.domain = full.substr(0, colons);
@@ -155,26 +155,18 @@ class Parser {
   Result<Attribute> number() {
     const std::string word = SLUICE_TRY(lexer_.word());
     if (word.find_first_of(".eni") == std::string::npos) {
-      std::int64_t value = 0;
-      if (parse_whole(word, value)) return Attribute(value);
-    } else {
-      float value = 0;
-      if (parse_whole(word, value)) return Attribute(value);
+      if (const auto value = to_number<std::int64_t>(word)) return Attribute(*value);
+    } else if (const auto value = to_number<float>(word)) {
+      return Attribute(*value);
     }
     return lexer_.error(fmt::format("\"{}\" is not an attribute value", word));
   }
 
-  template <typename T>
-  static bool parse_whole(std::string_view word, T& value) {
-    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return problem == std::errc() && end == word.data() + word.size();
-  }
-
   Result<float> float_value() {
     const std::string word = SLUICE_TRY(lexer_.word());
-    float value = 0;
-    if (!parse_whole(word, value)) return lexer_.error(fmt::format("\"{}\" is not a float", word));
-    return value;
+    const auto value = to_number<float>(word);
+    if (!value) return lexer_.error(fmt::format("\"{}\" is not a float", word));
+    return *value;
   }
 
   template <typename T, typename Read>

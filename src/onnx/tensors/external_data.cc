@@ -1,10 +1,10 @@
 #include "onnx/tensors/external_data.h"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 
 #include "base/checked.h"
+#include "base/text/number.h"
 
 namespace sluice::onnx {
 namespace {
@@ -18,13 +18,9 @@ struct FilePart {
 };
 
 Result<std::int64_t> parse_size(const pb::StringStringEntryProto& entry) {
-  const std::string& text = entry.value();
-  std::int64_t value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0) {
-    return invalid_argument("external data has no valid {}", entry.key());
-  }
-  return value;
+  const auto value = to_number<std::int64_t>(entry.value());
+  if (!value || *value < 0) return invalid_argument("external data has no valid {}", entry.key());
+  return *value;
 }
 
 Result<FilePart> read_part(const pb::TensorProto& tensor) {

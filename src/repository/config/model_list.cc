@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/json/json_reader.h"
+#include "base/text/number.h"
 #include "base/utf8.h"
 #include "repository/config/traffic_text.h"
 
@@ -41,10 +41,8 @@ constexpr std::array<std::string_view, 6> kUnserved = {"mean",      "scale",    
 Result<std::int64_t> size_of(std::string_view text, const std::string& path) {
   text = trimmed(text);
   if (text == "auto" || text == "-1" || text.find(':') != std::string_view::npos) return -1;
-  std::int64_t size = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, size);
-  if (error == std::errc() && stop == end && size >= 0) return size;
+  const auto size = to_number<std::int64_t>(text);
+  if (size && *size >= 0) return *size;
   return invalid_argument("{}: \"{}\" is no size of a dimension", path, shown(text));
 }
 

@@ -1,11 +1,11 @@
 #include "repository/config/traffic_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "base/text/number.h"
 #include "base/utf8.h"
 
 namespace sluice::repository {
@@ -18,10 +18,8 @@ constexpr std::size_t kMaxEntries = 64;
 constexpr std::int64_t kMostVersion = std::numeric_limits<std::int64_t>::max();
 
 Result<std::int64_t> number_of(std::string_view text, std::int64_t least, std::int64_t most) {
-  std::int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && stop == end && number >= least && number <= most) return number;
+  const auto number = to_number<std::int64_t>(text);
+  if (number && *number >= least && *number <= most) return *number;
   return invalid_argument("\"{}\" is no whole number from {} to {}", shown(text), least, most);
 }
 

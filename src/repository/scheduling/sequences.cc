@@ -1,11 +1,11 @@
 #include "repository/scheduling/sequences.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
+#include "base/text/number.h"
 #include "repository/text_format/field.h"
 
 namespace sluice::repository {
@@ -23,13 +23,11 @@ constexpr std::size_t kMaxTensors = 256;                      // controls, and s
 /// A value of int32_false_true and its like.
 Result<double> value_of(const TextField& field) {
   if (field.name == "bool_false_true") return SLUICE_TRY(bool_of(field)) ? 1.0 : 0.0;
-  double value = 0;
-  const char* end = field.value.data() + field.value.size();
-  const auto [stop, error] = std::from_chars(field.value.data(), end, value);
-  const bool is_number = error == std::errc() && stop == end && std::isfinite(value);
-  if (!is_number || field.is_text || field.is_message) {
+  const auto number = to_number<double>(field.value);
+  if (!number || !std::isfinite(*number) || field.is_text || field.is_message) {
     return fail(field, Code::kInvalidArgument, "\"{}\" is no number", shown(field.value));
   }
+  const double value = *number;
   if (field.name == "int32_false_true" &&
       (std::trunc(value) != value || value < std::numeric_limits<std::int32_t>::min() ||
        value > std::numeric_limits<std::int32_t>::max())) {

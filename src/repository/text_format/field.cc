@@ -1,20 +1,17 @@
 #include "repository/text_format/field.h"
 
-#include <charconv>
 #include <optional>
-#include <system_error>
 
+#include "base/text/number.h"
 #include "open_inference/datatypes.h"
 
 namespace sluice::repository {
 
 Result<std::int64_t> int_of(const TextField& field, std::int64_t least, std::int64_t most) {
-  std::int64_t number = 0;
-  const char* end = field.value.data() + field.value.size();
-  const auto [stop, error] = std::from_chars(field.value.data(), end, number);
+  const auto number = to_number<std::int64_t>(field.value);
   // A number in quotes is a text to Triton's reader, and an error for this field.
-  const bool is_number = error == std::errc() && stop == end && !field.is_text && !field.is_message;
-  if (is_number && number >= least && number <= most) return number;
+  const bool is_number = number && !field.is_text && !field.is_message;
+  if (is_number && *number >= least && *number <= most) return *number;
   return fail(field, Code::kInvalidArgument, "\"{}\" is no whole number from {} to {}",
               shown(field.value), least, most);
 }

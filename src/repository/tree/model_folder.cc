@@ -1,13 +1,13 @@
 #include "repository/tree/model_folder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
 
 #include "base/file.h"
+#include "base/text/number.h"
 #include "base/utf8.h"
 #include "repository/config/model_list.h"
 #include "repository/tree/label_files.h"
@@ -92,11 +92,8 @@ std::string fingerprint_of(const std::vector<fs::path>& files) {
 
 /// Nullopt for what is no version: other servers pass over such folders, too.
 std::optional<std::int64_t> version_of(const std::string& name) {
-  std::int64_t number = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data(), end, number);
-  if (error != std::errc() || stop != end || number < 1 || name.front() == '0') return std::nullopt;
-  return number;
+  const auto number = to_number<std::int64_t>(name);
+  return number && *number >= 1 && name.front() != '0' ? number : std::nullopt;
 }
 
 /// The model among the files of a version's folder.

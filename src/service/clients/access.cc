@@ -4,9 +4,9 @@
 #include <pwd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
+#include "base/text/number.h"
 #include "base/utf8.h"
 #include "terms/runtime_code.h"
 
@@ -22,13 +22,9 @@ constexpr std::string_view kCertificate = "certificate:";
 /// A name of the system's, or a number.
 template <typename Find>
 Result<std::int64_t> id_of(std::string_view kind, const std::string& name, const Find& find) {
-  std::uint32_t number = 0;
-  const char* const end = name.data() + name.size();
-  const auto [at, error] = std::from_chars(name.data(), end, number);
+  const auto number = to_number<std::uint32_t>(name);
   // 4294967295 is (uid_t)-1, which system calls read as "no user".
-  if (error == std::errc() && at == end && number != std::numeric_limits<std::uint32_t>::max()) {
-    return std::int64_t{number};
-  }
+  if (number && *number != std::numeric_limits<std::uint32_t>::max()) return std::int64_t{*number};
   const std::int64_t found = find(name.c_str());
   if (found >= 0) return found;
   return make_error(Code::kNotFound, "there is no {} \"{}\"", kind, name);

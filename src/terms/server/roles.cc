@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "base/text/number.h"
 
 namespace sluice::terms {
 namespace {
@@ -19,21 +20,15 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kMostSeconds = 1'000'000'000;
 
 Result<std::int64_t> parse_max_run(std::string_view seconds) {
-  std::int64_t number = 0;
-  const char* const end = seconds.data() + seconds.size();
-  const auto [at, error] = std::from_chars(seconds.data(), end, number);
-  if (error == std::errc() && at == end && number > 0 && number <= kMostSeconds) {
-    return number * kNsPerSecond;
-  }
+  const auto number = to_number<std::int64_t>(seconds);
+  if (number && *number > 0 && *number <= kMostSeconds) return *number * kNsPerSecond;
   return invalid_argument("{}{} is not a number of seconds between 1 and {}", kMaxRun,
                           seconds.substr(0, 100), kMostSeconds);
 }
 
 Result<std::int32_t> parse_max_priority(std::string_view text) {
-  std::int32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && at == end && number != Roles::kAnyPriority) return number;
+  const auto number = to_number<std::int32_t>(text);
+  if (number && *number != Roles::kAnyPriority) return *number;
   return invalid_argument("{}{} is no whole number of 32 bits", kMaxPriority, text.substr(0, 100));
 }
 

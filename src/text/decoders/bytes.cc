@@ -1,8 +1,8 @@
 #include "text/decoders/bytes.h"
 
-#include <charconv>
 #include <optional>
 
+#include "base/text/number.h"
 #include "text/unicode/byte_characters.h"
 #include "text/unicode/characters.h"
 
@@ -51,11 +51,8 @@ class ByteFallback : public Decoder {
  private:
   static std::optional<char> byte_of(std::string_view piece) {
     if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return std::nullopt;
-    unsigned byte = 0;
-    const char* end = piece.data() + 5;
-    const auto read = std::from_chars(piece.data() + 3, end, byte, 16);
-    if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-    return static_cast<char>(byte);
+    const auto byte = to_number<unsigned>(piece.substr(3, 2), 16);
+    return byte ? std::optional(static_cast<char>(*byte)) : std::nullopt;
   }
 };
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
-#include <system_error>
+
+#include "base/text/number.h"
 
 namespace sluice::topology {
 
@@ -21,12 +21,7 @@ std::optional<std::string> read_line(const fs::path& file) {
 
 std::optional<std::int64_t> read_number(const fs::path& file) {
   const auto line = read_line(file);
-  if (!line) return std::nullopt;
-  std::int64_t number = 0;
-  const char* end = line->data() + line->size();
-  const auto read = std::from_chars(line->data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return number;
+  return line ? to_number<std::int64_t>(*line) : std::nullopt;
 }
 
 std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
