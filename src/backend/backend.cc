@@ -102,9 +102,8 @@ Backend::~Backend() {
 Status Backend::start(const Options& options) {
   version_ = bounded_text(api_->version, kLongestText).value_or("?");
   const std::vector<sluice_option> given = as_c(options);
-  SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
-    return api_->create(given.data(), static_cast<std::int32_t>(given.size()), &handle_, message);
-  }));
+  SLUICE_TRY(call_plugin(name_, api_->create, given.data(), static_cast<std::int32_t>(given.size()),
+                         &handle_));
   if (handle_ == nullptr)
     return internal_error("backend \"{}\": create returned no backend", name_);
   SLUICE_TRY(call_plugin(name_, [&](sluice_message*) {
@@ -126,9 +125,7 @@ Status Backend::read_devices() {
   for (std::int32_t i = 0; i < count; ++i) {
     sluice_device_info info = {};
     info.struct_size = sizeof(info);
-    SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
-      return api_->device_describe(handle_, i, &info, message);
-    }));
+    SLUICE_TRY(call_plugin(name_, api_->device_describe, handle_, i, &info));
     devices_.push_back(SLUICE_TRY(checked(info)));
   }
   return ok_status();
@@ -154,9 +151,7 @@ Status Backend::read_links() {
   for (std::int32_t i = 0; i < count; ++i) {
     sluice_link link = {};
     link.struct_size = sizeof(link);
-    SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
-      return topology->describe_link(handle_, i, &link, message);
-    }));
+    SLUICE_TRY(call_plugin(name_, topology->describe_link, handle_, i, &link));
     links_.push_back(SLUICE_TRY(checked(link, devices_.size()).with_context(name_)));
   }
   return ok_status();
@@ -203,9 +198,8 @@ Result<OpSupport> Backend::query(const Op& op) const {
 Result<std::optional<Packing>> Backend::query_packing(const Op& op, int input) const {
   sluice_packing told = {};
   told.struct_size = sizeof(told);
-  SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
-               return api_->packing_query(handle_, &op.get(), input, &told, message);
-             }).with_context(op.describe()));
+  SLUICE_TRY(call_plugin(name_, api_->packing_query, handle_, &op.get(), input, &told)
+                 .with_context(op.describe()));
   if (told.size_bytes == 0) return std::optional<Packing>();
   Packing packing = {told.size_bytes, text_of(told.format)};
   if (packing.size_bytes < 0 || packing.size_bytes > kLargestPacking || packing.format.empty()) {
@@ -216,10 +210,7 @@ Result<std::optional<Packing>> Backend::query_packing(const Op& op, int input) c
 }
 
 Status Backend::pack(const Op& op, int input, std::span<std::byte> packed) const {
-  return call_plugin(name_,
-                     [&](sluice_message* message) {
-                       return api_->pack(handle_, &op.get(), input, packed.data(), message);
-                     })
+  return call_plugin(name_, api_->pack, handle_, &op.get(), input, packed.data())
       .with_context(op.describe());
 }
 

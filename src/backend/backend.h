@@ -95,6 +95,14 @@ class Backend {
   /// first field the `struct_size`: compare that before a later field is read.
   Result<const void*> find_extension(const char* name) const;
 
+  /// As above; null also for a table that is shorter than `Table`, of a plug-in that was built
+  /// against an older header.
+  template <typename Table>
+  Result<const Table*> find_table(const char* name) const {
+    const auto* table = static_cast<const Table*>(SLUICE_TRY(find_extension(name)));
+    return table != nullptr && table->struct_size >= sizeof(Table) ? table : nullptr;
+  }
+
   /// Whether the backend has a kernel for `op`. Fails if the query itself fails.
   Result<OpSupport> query(const Op& op) const;
 

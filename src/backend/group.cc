@@ -8,10 +8,8 @@ Result<std::shared_ptr<const Group>> Group::create(std::shared_ptr<const Backend
                                                    int device,
                                                    std::span<const std::int32_t> cores) {
   sluice_group* made = nullptr;
-  SLUICE_TRY(call_plugin(backend->name(), [&](sluice_message* message) {
-    return backend->api().group_create(backend->handle(), device, cores.data(),
-                                       static_cast<std::int32_t>(cores.size()), &made, message);
-  }));
+  SLUICE_TRY(call_plugin(backend->name(), backend->api().group_create, backend->handle(), device,
+                         cores.data(), static_cast<std::int32_t>(cores.size()), &made));
   if (made == nullptr) return internal_error("backend \"{}\" returned no group", backend->name());
   // Read before `backend` is moved into the handle.
   const auto destroy = backend->api().group_destroy;
@@ -22,27 +20,22 @@ Result<std::shared_ptr<const Group>> Group::create(std::shared_ptr<const Backend
 Result<Stream> Stream::create(std::shared_ptr<const Group> group) {
   const Backend& backend = group->backend();
   sluice_stream* made = nullptr;
-  SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {
-    return backend.api().stream_create(group->get(), &made, message);
-  }));
+  SLUICE_TRY(call_plugin(backend.name(), backend.api().stream_create, group->get(), &made));
   if (made == nullptr) return internal_error("backend \"{}\" returned no stream", backend.name());
   return Stream({std::move(group), made, backend.api().stream_destroy});
 }
 
 Status Stream::submit(const CommandList& list, std::span<void* const> bindings) {
   const Backend& backend = handle_.parent()->backend();
-  return call_plugin(backend.name(), [&](sluice_message* message) {
-    return backend.api().list_submit(handle_.get(), list.get(), bindings.data(),
-                                     static_cast<std::int32_t>(bindings.size()), message);
-  });
+  return call_plugin(backend.name(), backend.api().list_submit, handle_.get(), list.get(),
+                     bindings.data(), static_cast<std::int32_t>(bindings.size()));
 }
 
 Status Stream::wait(std::optional<std::chrono::nanoseconds> timeout) {
   const Backend& backend = handle_.parent()->backend();
-  return call_plugin(backend.name(), [&](sluice_message* message) {
-    // -1 is the boundary's number for "no limit".
-    return backend.api().stream_wait(handle_.get(), timeout ? timeout->count() : -1, message);
-  });
+  // -1 is the boundary's number for "no limit".
+  return call_plugin(backend.name(), backend.api().stream_wait, handle_.get(),
+                     timeout ? timeout->count() : -1);
 }
 
 }  // namespace sluice::backend

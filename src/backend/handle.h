@@ -31,6 +31,13 @@ Status call_plugin(std::string_view plugin, Function&& function) {
   return status_from_plugin(plugin, code, text.data());
 }
 
+/// As above for a function of a plug-in's table, which takes these arguments and then its message.
+template <typename... Parameters, typename... Args>
+Status call_plugin(std::string_view plugin, sluice_code (*function)(Parameters...),
+                   const Args&... args) {
+  return call_plugin(plugin, [&](sluice_message* message) { return function(args..., message); });
+}
+
 /// Calls a `destroy` of a plug-in. Exceptions are swallowed: a destructor has no caller to report
 /// them to.
 template <typename Function>

@@ -49,10 +49,9 @@ class CodeView {
 }  // namespace
 
 Result<const sluice_kernel_codes*> kernel_codes_of(const Backend& backend) {
-  const auto* table = static_cast<const sluice_kernel_codes*>(
-      SLUICE_TRY(backend.find_extension(SLUICE_KERNEL_CODE)));
-  const bool is_whole = table != nullptr && table->struct_size >= sizeof(sluice_kernel_codes) &&
-                        table->compile != nullptr && table->kernel_create != nullptr;
+  const auto* table = SLUICE_TRY(backend.find_table<sluice_kernel_codes>(SLUICE_KERNEL_CODE));
+  const bool is_whole =
+      table != nullptr && table->compile != nullptr && table->kernel_create != nullptr;
   return is_whole ? table : nullptr;
 }
 

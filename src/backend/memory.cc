@@ -7,9 +7,8 @@ namespace sluice::backend {
 Result<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Backend> backend, int device,
                                             std::int64_t size_bytes) {
   void* address = nullptr;
-  SLUICE_TRY(call_plugin(backend->name(), [&](sluice_message* message) {
-    return backend->api().memory_allocate(backend->handle(), device, size_bytes, &address, message);
-  }));
+  SLUICE_TRY(call_plugin(backend->name(), backend->api().memory_allocate, backend->handle(), device,
+                         size_bytes, &address));
   const std::string& name = backend->name();
   // Owned from here on: the checks below free what the plug-in did allocate.
   DeviceMemory memory(backend, device, address, size_bytes);

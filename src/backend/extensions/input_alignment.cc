@@ -5,9 +5,9 @@
 namespace sluice::backend {
 
 Result<std::int64_t> input_alignment(const Backend& backend) {
-  const auto* table = static_cast<const sluice_input_alignment*>(
-      SLUICE_TRY(backend.find_extension(SLUICE_INPUT_ALIGNMENT)));
-  if (table == nullptr || table->struct_size < sizeof(sluice_input_alignment)) return kAlignment;
+  const auto* table =
+      SLUICE_TRY(backend.find_table<sluice_input_alignment>(SLUICE_INPUT_ALIGNMENT));
+  if (table == nullptr) return kAlignment;
   if (!std::has_single_bit(table->alignment_bytes) || table->alignment_bytes > kAlignment) {
     return internal_error(
         "backend \"{}\" takes inputs aligned to {} bytes, which is no power of "

@@ -70,11 +70,9 @@ Result<std::optional<ir::KernelCode>> compile_code(const Kernel& kernel,
   const std::string text = source.value_or("");
   const sluice_text own = {text.data(), static_cast<std::int64_t>(text.size())};
   Received received = {kernel.op().get(), std::nullopt, false};
-  SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {
-               return table->compile(kernel.get(), source ? &own : nullptr, names.data(),
-                                     static_cast<std::int32_t>(names.size()), receive, &received,
-                                     message);
-             }).with_context(kernel.op().describe()));
+  SLUICE_TRY(call_plugin(backend.name(), table->compile, kernel.get(), source ? &own : nullptr,
+                         names.data(), static_cast<std::int32_t>(names.size()), receive, &received)
+                 .with_context(kernel.op().describe()));
   if (received.is_broken) {
     return internal_error("backend \"{}\" compiles {} to code without a name or an image",
                           backend.name(), kernel.op().describe());

@@ -24,11 +24,8 @@ void add_steps(void* user, const sluice_step_time* steps, std::int32_t num_steps
 
 /// Null if the extension is missing or incomplete: observation is best effort.
 const sluice_step_times* table_of(const Backend& backend) {
-  const auto found = backend.find_extension(SLUICE_STEP_TIMES);
-  if (!found.is_ok()) return nullptr;
-  const auto* table = static_cast<const sluice_step_times*>(*found);
-  const bool is_whole = table != nullptr && table->struct_size >= sizeof(sluice_step_times);
-  return is_whole ? table : nullptr;
+  const auto found = backend.find_table<sluice_step_times>(SLUICE_STEP_TIMES);
+  return found.is_ok() ? *found : nullptr;
 }
 
 void observe(const Backend& backend, const sluice_step_times& table, sluice_step_observer observer,

@@ -3,10 +3,8 @@
 namespace sluice::backend {
 
 const sluice_stop* find_stop(const Backend& backend) {
-  const auto found = backend.find_extension(SLUICE_STOP);
-  if (!found.is_ok()) return nullptr;
-  const auto* table = static_cast<const sluice_stop*>(*found);
-  return table != nullptr && table->struct_size >= sizeof(sluice_stop) ? table : nullptr;
+  const auto found = backend.find_table<sluice_stop>(SLUICE_STOP);
+  return found.is_ok() ? *found : nullptr;
 }
 
 StopWatch::StopWatch(const Backend& backend, const sluice_stop* table,

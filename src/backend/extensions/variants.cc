@@ -27,10 +27,9 @@ void visit(void* user, const char* name) noexcept {
 
 /// Null where the plug-in has no such extension, or an incomplete one.
 Result<const sluice_variants*> variants_of(const Backend& backend) {
-  const auto* table =
-      static_cast<const sluice_variants*>(SLUICE_TRY(backend.find_extension(SLUICE_VARIANTS)));
-  const bool is_whole = table != nullptr && table->struct_size >= sizeof(sluice_variants) &&
-                        table->list != nullptr && table->run_steadily != nullptr;
+  const auto* table = SLUICE_TRY(backend.find_table<sluice_variants>(SLUICE_VARIANTS));
+  const bool is_whole =
+      table != nullptr && table->list != nullptr && table->run_steadily != nullptr;
   return is_whole ? table : nullptr;
 }
 
@@ -55,9 +54,9 @@ Result<std::vector<std::string>> list_variants(const Backend& backend, const Op&
   const sluice_variants* table = SLUICE_TRY(variants_of(backend));
   if (table == nullptr) return std::vector<std::string>();
   Found found;
-  SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {
-               return table->list(backend.handle(), &op.get(), num_cores, visit, &found, message);
-             }).with_context(op.describe()));
+  SLUICE_TRY(call_plugin(backend.name(), table->list, backend.handle(), &op.get(), num_cores, visit,
+                         &found)
+                 .with_context(op.describe()));
   if (found.is_broken) {
     return internal_error("backend \"{}\" lists tactics of {} without a name or an end",
                           backend.name(), op.describe());

@@ -60,24 +60,20 @@ std::string VirtualTime::log() const {
 
 Result<FaultId> VirtualTime::inject_fault(const std::string& fault) {
   std::int64_t id = 0;
-  SLUICE_TRY(call_plugin(backend_->name(), [&](sluice_message* message) {
-    return table_->inject_fault(backend_->handle(), fault.c_str(), &id, message);
-  }));
+  SLUICE_TRY(
+      call_plugin(backend_->name(), table_->inject_fault, backend_->handle(), fault.c_str(), &id));
   return FaultId(id);
 }
 
 Status VirtualTime::clear_fault(FaultId id) {
-  return call_plugin(backend_->name(), [&](sluice_message* message) {
-    return table_->clear_fault(backend_->handle(), static_cast<std::int64_t>(id), message);
-  });
+  return call_plugin(backend_->name(), table_->clear_fault, backend_->handle(),
+                     static_cast<std::int64_t>(id));
 }
 
 Status VirtualTime::clear_all_faults() { return clear_fault(FaultId(-1)); }
 
 Status VirtualTime::reset_device(int device) {
-  return call_plugin(backend_->name(), [&](sluice_message* message) {
-    return table_->reset_device(backend_->handle(), device, message);
-  });
+  return call_plugin(backend_->name(), table_->reset_device, backend_->handle(), device);
 }
 
 std::int64_t VirtualTime::memory_used_bytes(int device) const {
