@@ -23,31 +23,18 @@ class ByteLevel : public PreTokenizer {
     if (words_) {
       SLUICE_TRY(split_at_matches(*words_, SplitBehavior::kIsolated, false, pieces, budget));
     }
-    Pieces mapped;
-    mapped.is_at_start = pieces.is_at_start;
-    mapped.text.reserve(pieces.text.size() + pieces.text.size() / 2);
-    mapped.spans.reserve(pieces.spans.size());
-    for (const Match& span : pieces.spans) {
-      const std::size_t begin = mapped.text.size();
-      append_byte_characters(mapped.text, pieces.piece(span));
-      mapped.spans.push_back({begin, mapped.text.size()});
-    }
-    pieces = std::move(mapped);
+    map_pieces(pieces, [](const Match& /*span*/, std::string_view piece, std::string& text) {
+      append_byte_characters(text, piece);
+    });
     return ok_status();
   }
 
  private:
   static void add_spaces(Pieces& pieces) {
-    Pieces spaced;
-    spaced.is_at_start = pieces.is_at_start;
-    for (const Match& span : pieces.spans) {
-      const std::string_view piece = pieces.piece(span);
-      const std::size_t begin = spaced.text.size();
-      if (!piece.starts_with(' ')) spaced.text += ' ';
-      spaced.text += piece;
-      spaced.spans.push_back({begin, spaced.text.size()});
-    }
-    pieces = std::move(spaced);
+    map_pieces(pieces, [](const Match& /*span*/, std::string_view piece, std::string& text) {
+      if (!piece.starts_with(' ')) text += ' ';
+      text += piece;
+    });
   }
 
   bool adds_space_;

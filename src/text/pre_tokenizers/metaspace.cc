@@ -14,16 +14,9 @@ class Metaspace : public PreTokenizer {
   }
 
   Status split(Pieces& pieces, RegexBudget& /*budget*/) const override {
-    Pieces mapped;
-    mapped.is_at_start = pieces.is_at_start;
-    mapped.text.reserve(pieces.text.size() + pieces.text.size() / 2);
-    mapped.spans.reserve(pieces.spans.size());
-    for (const Match& span : pieces.spans) {
-      const std::size_t begin = mapped.text.size();
-      append(pieces.piece(span), pieces.is_at_start && span.begin == 0, mapped.text);
-      mapped.spans.push_back({begin, mapped.text.size()});
-    }
-    pieces = std::move(mapped);
+    map_pieces(pieces, [&](const Match& span, std::string_view piece, std::string& text) {
+      append(piece, pieces.is_at_start && span.begin == 0, text);
+    });
     if (fields_.splits) {
       split_characters(pieces, SplitBehavior::kMergedWithNext,
                        [this](char32_t c) { return c == character_; });

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/unicode/regex.h"
@@ -20,5 +21,20 @@ struct Pieces {
     return std::string_view(text).substr(span.begin, span.end - span.begin);
   }
 };
+
+/// Replaces each piece by what `append(span, piece, text)` adds to the text.
+template <typename Append>
+void map_pieces(Pieces& pieces, const Append& append) {
+  Pieces mapped;
+  mapped.is_at_start = pieces.is_at_start;
+  mapped.text.reserve(pieces.text.size() + pieces.text.size() / 2);
+  mapped.spans.reserve(pieces.spans.size());
+  for (const Match& span : pieces.spans) {
+    const std::size_t begin = mapped.text.size();
+    append(span, pieces.piece(span), mapped.text);
+    mapped.spans.push_back({begin, mapped.text.size()});
+  }
+  pieces = std::move(mapped);
+}
 
 }  // namespace sluice::text

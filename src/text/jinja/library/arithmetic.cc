@@ -15,11 +15,8 @@ constexpr std::string_view kSigns[] = {"+", "-", "*", "/", "//", "%", "**"};
 
 Status wrong_kinds(Operator op, const Value& a, const Value& b) {
   const auto place = static_cast<std::size_t>(op);
-  for (const Value* value : {&a, &b}) {
-    if (!value->is_undefined()) continue;
-    const auto& name = std::get<Undefined>(value->variant()).name;
-    return invalid_argument("{} is undefined", name == nullptr ? "the value" : *name);
-  }
+  SLUICE_TRY(check_defined(a));
+  SLUICE_TRY(check_defined(b));
   return invalid_argument("{} {} {} has no meaning", a.kind(), kSigns[place], b.kind());
 }
 
@@ -140,9 +137,8 @@ Result<Value> compute(Operator op, const Value& a, const Value& b, Work& work) {
   if (op == Operator::kRemainder && a.text() != nullptr) {
     // Python's `text % value`: a tuple fills several places, any other value one.
     const bool is_tuple = b.list() != nullptr && b.list()->is_tuple;
-    std::string filled =
-        SLUICE_TRY(fill_in(*a.text(), is_tuple ? b.list()->items : std::vector<Value>{b}, work));
-    return Value(std::move(filled));
+    return Value(
+        SLUICE_TRY(fill_in(*a.text(), is_tuple ? b.list()->items : std::vector<Value>{b}, work)));
   }
   return wrong_kinds(op, a, b);
 }

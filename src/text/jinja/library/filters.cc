@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <utility>
 
+#include "base/text/number.h"
 #include "text/jinja/library/arithmetic.h"
 #include "text/jinja/library/methods.h"
 #include "text/jinja/values/print.h"
@@ -70,8 +70,7 @@ Result<Value> replace_in(const Value& value, Call& call) {
   const std::string from = SLUICE_TRY(to_text(old_value, call.work));
   const std::string to = SLUICE_TRY(to_text(new_value, call.work));
   const std::int64_t most = SLUICE_TRY(call.whole_or("count", -1));
-  std::string replaced = SLUICE_TRY(replace(text, from, to, most, call.work));
-  return Value(std::move(replaced));
+  return Value(SLUICE_TRY(replace(text, from, to, most, call.work)));
 }
 
 Result<Value> length(const Value& value, Call& call) {
@@ -120,19 +119,14 @@ Result<Value> to_json_filter(const Value& value, Call& call) {
     style.item_separator = *pair->items[0].text();
     style.key_separator = *pair->items[1].text();
   }
-  std::string json = SLUICE_TRY(to_json(value, style, call.work));
-  return Value(std::move(json));
+  return Value(SLUICE_TRY(to_json(value, style, call.work)));
 }
 
 std::optional<double> parse_number(std::string_view text) {
-  // Python's float() allows white space and one plus sign around a number; from_chars takes
-  // neither.
+  // Python's float() allows white space and one plus sign around a number; to_number takes neither.
   text = strip(text, nullptr, Side::kBoth);
   if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size()) return std::nullopt;
-  return number;
+  return to_number<double>(text);
 }
 
 Result<Value> to_whole(const Value& value, Call& call) {
@@ -143,9 +137,7 @@ Result<Value> to_whole(const Value& value, Call& call) {
   if (const auto* text = value.text()) {
     std::string_view digits = strip(*text, nullptr, Side::kBoth);
     if (digits.starts_with('+')) digits.remove_prefix(1);
-    std::int64_t whole = 0;
-    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), whole);
-    if (end.ec == std::errc() && end.ptr == digits.data() + digits.size()) return Value(whole);
+    if (const auto whole = to_number<std::int64_t>(digits)) return Value(*whole);
     number = parse_number(*text);
   }
   // A conversion of a double outside of the range is undefined in C++. NaN fails both comparisons.
@@ -192,8 +184,7 @@ Result<Value> round_number(const Value& value, Call& call) {
 
 Result<Value> format(const Value& value, Call& call) {
   const std::string text = SLUICE_TRY(to_text(value, call.work));
-  std::string filled = SLUICE_TRY(fill_in(text, call.rest(), call.work));
-  return Value(std::move(filled));
+  return Value(SLUICE_TRY(fill_in(text, call.rest(), call.work)));
 }
 
 Result<Value> indent(const Value& value, Call& call) {
@@ -224,8 +215,7 @@ Result<Value> indent(const Value& value, Call& call) {
 }
 
 Result<Value> string(const Value& value, Call& call) {
-  std::string text = SLUICE_TRY(to_text(value, call.work));
-  return Value(std::move(text));
+  return Value(SLUICE_TRY(to_text(value, call.work)));
 }
 
 /// Jinja's names, with their short forms. Filters of lists stand in list_filters.cc.

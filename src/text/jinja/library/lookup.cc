@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/text/number.h"
 #include "text/jinja/library/methods.h"
 #include "text/jinja/values/compare.h"
 
@@ -16,12 +16,6 @@ namespace {
 Value undefined(const Value& owner, std::string_view name) {
   return Undefined{std::make_shared<const std::string>(
       fmt::format("{} of {}", name.substr(0, 100), owner.kind()))};
-}
-
-Status check_defined(const Value& value) {
-  if (!value.is_undefined()) return ok_status();
-  const auto& name = std::get<Undefined>(value.variant()).name;
-  return invalid_argument("{} is undefined", name == nullptr ? "the value" : *name);
 }
 
 /// The element of a negative number is counted from the end. nullopt: there is none.
@@ -110,10 +104,8 @@ Result<Value> item_at_path(const Value& value, const Value& path, Work& work) {
   while (true) {
     const std::size_t end = left.find('.');
     const std::string_view name = left.substr(0, end);
-    std::int64_t index = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), index);
-    const bool is_index = read.ec == std::errc() && read.ptr == name.data() + name.size();
-    at = SLUICE_TRY(item_of(at, is_index ? Value(index) : Value(name), work));
+    const auto index = to_number<std::int64_t>(name);
+    at = SLUICE_TRY(item_of(at, index ? Value(*index) : Value(name), work));
     if (end == std::string_view::npos) return at;
     left.remove_prefix(end + 1);
   }

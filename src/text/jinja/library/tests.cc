@@ -38,29 +38,25 @@ Result<Value> kind(const Value& value, Call& /*call*/) {
 template <bool is_wanted>
 Result<Value> equal(const Value& value, Call& call) {
   const Value other = SLUICE_TRY(call.value("other"));
-  const bool are = SLUICE_TRY(are_equal(value, other, call.work));
-  return Value(are == is_wanted);
+  return Value(SLUICE_TRY(are_equal(value, other, call.work)) == is_wanted);
 }
 
 template <bool (*fits)(std::partial_ordering)>
 Result<Value> ordered(const Value& value, Call& call) {
   const Value other = SLUICE_TRY(call.value("other"));
-  const auto order = SLUICE_TRY(order_of(value, other, call.work));
-  return Value(fits(order));
+  return Value(fits(SLUICE_TRY(order_of(value, other, call.work))));
 }
 
 Result<Value> in(const Value& value, Call& call) {
   const Value container = SLUICE_TRY(call.value("seq"));
-  const bool is_in = SLUICE_TRY(contains(container, value, call.work));
-  return Value(is_in);
+  return Value(SLUICE_TRY(contains(container, value, call.work)));
 }
 
 /// The same object: for what has none, the same kind and value.
 Result<Value> same(const Value& value, Call& call) {
   const Value other = SLUICE_TRY(call.value("other"));
   if (value.variant().index() != other.variant().index()) return Value(false);
-  const bool are = SLUICE_TRY(are_equal(value, other, call.work));
-  return Value(are);
+  return Value(SLUICE_TRY(are_equal(value, other, call.work)));
 }
 
 Result<Value> divisible(const Value& value, Call& call) {

@@ -182,8 +182,7 @@ Result<Value> replace_all(const Value& text, Call& call) {
   const std::string from = SLUICE_TRY(call.text("old"));
   const std::string to = SLUICE_TRY(call.text("new"));
   const std::int64_t most = SLUICE_TRY(call.whole_or("count", -1));
-  std::string replaced = SLUICE_TRY(replace(*text.text(), from, to, most, call.work));
-  return Value(std::move(replaced));
+  return Value(SLUICE_TRY(replace(*text.text(), from, to, most, call.work)));
 }
 
 Result<Value> join(const Value& separator, Call& call) {

@@ -102,10 +102,7 @@ Result<Value> CallNode::evaluate(Render& render) const {
   auto given = SLUICE_TRY(arguments.evaluate(render));
   // Evaluating the arguments moved the line on; a message of the call names the line of the call.
   render.line = line;
-  if (function.is_undefined()) {
-    const auto& name = std::get<Undefined>(function.variant()).name;
-    return invalid_argument("{} is undefined", name == nullptr ? "the function" : *name);
-  }
+  SLUICE_TRY(check_defined(function, "the function"));
   Object* object = function.object();
   if (object == nullptr) return invalid_argument("a {} cannot be called", function.kind());
   Call call(object->kind(), std::move(given), render.work);

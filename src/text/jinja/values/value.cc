@@ -79,6 +79,12 @@ Result<Value> make_list(std::vector<Value> items, Work& work, bool is_tuple) {
   return Value(std::make_shared<const List>(List{std::move(items), is_tuple, depth + 1}));
 }
 
+Status check_defined(const Value& value, std::string_view what) {
+  if (!value.is_undefined()) return ok_status();
+  const auto& name = std::get<Undefined>(value.variant()).name;
+  return invalid_argument("{} is undefined", name == nullptr ? what : std::string_view(*name));
+}
+
 Result<Value> make_dict(const std::vector<std::pair<Value, Value>>& entries, Work& work) {
   Dict dict;
   int depth = 0;

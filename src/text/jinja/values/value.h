@@ -94,6 +94,9 @@ struct Dict {
   const Value* find(std::string_view key) const;
 };
 
+/// Fails: kInvalidArgument if the value is undefined. `what`: how to call it where it has no name.
+Status check_defined(const Value& value, std::string_view what = "the value");
+
 /// Fails: kResourceExhausted for more work or depth than a template may take.
 Result<Value> make_list(std::vector<Value> items, Work& work, bool is_tuple = false);
 /// The last of equal keys counts. Fails: kInvalidArgument for a key that is a list or a dict.
