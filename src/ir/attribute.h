@@ -1,6 +1,7 @@
 // Attributes of operations.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -44,6 +45,9 @@ using Attribute = std::variant<std::int64_t, float, std::string, std::vector<std
 class Attributes {
  public:
   using Map = std::map<std::string, Attribute, std::less<>>;
+
+  Attributes() = default;
+  Attributes(std::initializer_list<Map::value_type> attributes) : map_(attributes) {}
 
   void set(std::string name, Attribute value) {
     map_.insert_or_assign(std::move(name), std::move(value));

@@ -90,4 +90,11 @@ ir::OperandId Matcher::without_number(ir::OperandId id, std::string_view kind,
   return is_near(parts->second, number, element) ? parts->first : ir::OperandId();
 }
 
+bool is_plain_product(const ir::Operation& product) {
+  const ir::Attributes& attributes = product.attributes;
+  return attributes.get_or("alpha", 1.0F) == 1.0F &&
+         (attributes.get_or("beta", 1.0F) == 1.0F || !product.input(2).is_valid()) &&
+         attributes.get_or("transA", std::int64_t{0}) == 0;
+}
+
 }  // namespace sluice::passes

@@ -51,6 +51,10 @@ bool is_near(double number, double wanted, ir::ElementType element);
 /// one by a function of the other. Constants of higher rank would have changed the shape.
 bool same_type(const ir::Subgraph& subgraph, ir::OperandId a, ir::OperandId b);
 
+/// Whether a MatMul or Gemm adds its input 2, if there is one, to a product that it does not scale,
+/// of a first factor that it does not transpose.
+bool is_plain_product(const ir::Operation& product);
+
 /// Whether products with the number may be grouped in another way: it is finite, not 0, and far
 /// from where f32 overflows or loses digits.
 bool is_moderate(double number);

@@ -63,9 +63,8 @@ class Builder {
       shape.push_back((*type.shape())[static_cast<std::size_t>(axis)]);
     }
     const ir::OperandId key = add_operand(subgraph_, type.with_shape(std::move(shape)));
-    ir::Attributes attributes;
-    attributes.set("perm", found.key_perm);
-    insert(make_operation(subgraph_, "Transpose", {found.key_source}, key, std::move(attributes)));
+    insert(make_operation(subgraph_, "Transpose", {found.key_source}, key,
+                          {{"perm", found.key_perm}}));
     return key;
   }
 

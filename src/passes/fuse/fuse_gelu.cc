@@ -94,10 +94,9 @@ Result<int> fuse_gelu(ir::Graph& graph, const PassContext& context) {
       [](const Matcher& matcher, const ir::Operation& root) -> std::optional<ir::Operation> {
         const Gelu gelu = match_gelu(matcher, root);
         if (!gelu.x.is_valid()) return std::nullopt;
-        ir::Attributes attributes;
-        attributes.set("approximate", std::string(gelu.is_exact ? "none" : "tanh"));
+        const std::string form = gelu.is_exact ? "none" : "tanh";
         return make_operation(matcher.subgraph(), "Gelu", {gelu.x}, root.outputs[0],
-                              std::move(attributes));
+                              {{"approximate", form}});
       });
 }
 

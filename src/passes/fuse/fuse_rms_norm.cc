@@ -58,11 +58,9 @@ Result<int> fuse_rms_norm(ir::Graph& graph, const PassContext& context) {
       [](const Matcher& matcher, const ir::Operation& root) -> std::optional<ir::Operation> {
         const auto norm = match_rms_norm(matcher, root);
         if (!norm) return std::nullopt;
-        ir::Attributes attributes;
-        attributes.set("axis", norm->axis);
-        attributes.set("epsilon", static_cast<float>(norm->epsilon));
-        return make_operation(matcher.subgraph(), "RMSNormalization", {norm->x, norm->scale},
-                              root.outputs[0], std::move(attributes));
+        return make_operation(
+            matcher.subgraph(), "RMSNormalization", {norm->x, norm->scale}, root.outputs[0],
+            {{"axis", norm->axis}, {"epsilon", static_cast<float>(norm->epsilon)}});
       });
 }
 

@@ -43,10 +43,8 @@ Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context) {
       [](const Matcher& matcher, const ir::Operation& root) -> std::optional<ir::Operation> {
         const auto softmax = match_softmax(matcher, root);
         if (!softmax) return std::nullopt;
-        ir::Attributes attributes;
-        attributes.set("axis", softmax->axis);
         return make_operation(matcher.subgraph(), "Softmax", {softmax->x}, root.outputs[0],
-                              std::move(attributes));
+                              {{"axis", softmax->axis}});
       });
 }
 

@@ -202,12 +202,8 @@ class BlockReader {
   const PassContext& context_;
 };
 
-bool is_plain_product(const ir::Operation& product) {
-  if (product.body || !product.domain.empty()) return false;
-  if (product.kind == "MatMul") return true;
-  return product.kind == "Gemm" && product.attributes.get_or("alpha", 1.0F) == 1.0F &&
-         product.attributes.get_or("beta", 1.0F) == 1.0F &&
-         product.attributes.get_or("transA", std::int64_t{0}) == 0;
+bool may_narrow(const ir::Operation& product) {
+  return !product.body && (product.is("MatMul") || product.is("Gemm")) && is_plain_product(product);
 }
 
 ir::OperandId add_numbers(ir::Subgraph& subgraph, Numbers from) {
@@ -248,7 +244,7 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   const Matcher matcher(subgraph);
   const BlockReader reader(matcher, context);
   for (const ir::OperationId at : order) {
-    if (!is_plain_product(subgraph.operation(at))) continue;
+    if (!may_narrow(subgraph.operation(at))) continue;
     const ir::Operation source = subgraph.operation(at);
     const bool is_flipped = source.attributes.get_or("transB", std::int64_t{0}) != 0;
     auto weights = reader.read(source.input(1), is_flipped);

@@ -89,7 +89,7 @@ class WeightNarrower {
     // The mark is for this pass alone; a package must not carry it.
     product.attributes.erase(kNarrowWeights);
     if (product.is("Conv")) return mark_convolution(product, *element);
-    if (product.body || !is_plain(product)) return false;
+    if (product.body || !is_plain_product(product)) return false;
     const ir::OperandId weights = find_narrow(product.input(1), *element);
     return weights.is_valid() && replace(at, weights);
   }
@@ -101,13 +101,6 @@ class WeightNarrower {
     if (!is_exact(*weights, element)) return false;
     conv.attributes.set("sluice_weights", element == ElementType::kF16 ? "f16" : "bf16");
     return true;
-  }
-
-  static bool is_plain(const ir::Operation& product) {
-    if (product.is("MatMul")) return true;
-    return product.attributes.get_or("alpha", 1.0F) == 1.0F &&
-           (product.attributes.get_or("beta", 1.0F) == 1.0F || !product.input(2).is_valid()) &&
-           product.attributes.get_or("transA", std::int64_t{0}) == 0;
   }
 
   /// The weights in 16 bits; invalid if they are not constant, or need more.

@@ -151,9 +151,8 @@ class Widener {
   }
 
   ir::Operation make_cast(ir::OperandId from, ir::OperandId to) {
-    ir::Attributes attributes;
-    attributes.set("to", static_cast<std::int64_t>(type_of(to).element()));
-    return make_operation(subgraph_, "Cast", {from}, to, std::move(attributes));
+    const auto element = static_cast<std::int64_t>(type_of(to).element());
+    return make_operation(subgraph_, "Cast", {from}, to, {{"to", element}});
   }
 
   /// The type in which the model has the weights of a product, for `narrow_weights`.

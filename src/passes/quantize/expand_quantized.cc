@@ -239,10 +239,8 @@ class Expansion {
     const ir::Type& type = type_of(subgraph_, bytes);
     std::vector<ir::OperandId> inputs = {bytes, source_.input(index + 1)};
     if (zero.is_valid()) inputs.push_back(zero);
-    ir::Attributes attributes;
-    attributes.set("axis", axis);
     return insert("DequantizeLinear", std::move(inputs), type.with_element(ElementType::kF32),
-                  std::move(attributes));
+                  {{"axis", axis}});
   }
 
   ir::OperandId insert(std::string_view kind, std::vector<ir::OperandId> inputs, ir::Type type,
@@ -352,10 +350,9 @@ bool sum_integers(const ir::Graph& graph, ir::Subgraph& subgraph, const PassCont
     return false;
   }
   Expansion expansion(subgraph, at);
-  ir::Attributes to_floats;
-  to_floats.set("to", static_cast<std::int64_t>(ElementType::kF32));
   const ir::OperandId sum = expansion.insert("MatMulInteger", factors, sums, {});
-  const ir::OperandId y = expansion.insert("Cast", {sum}, floats, std::move(to_floats));
+  const ir::OperandId y = expansion.insert("Cast", {sum}, floats,
+                                           {{"to", static_cast<std::int64_t>(ElementType::kF32)}});
   const ir::Shape shape =
       scales.size() == 1 ? ir::Shape{} : ir::Shape{static_cast<std::int64_t>(scales.size())};
   const ir::OperandId factor = subgraph.add_constant("", ir::make_f32_constant(scales, shape));

@@ -323,18 +323,14 @@ int fuse_conv(const ir::Graph& graph, Rewriter& rewriter, const PassContext& con
 /// The matrix of a plain product with weights of i8 around 0 and a scale per column or one.
 std::optional<ByteMatrix> read_matrix(const ir::Subgraph& subgraph, const ir::Operation& product,
                                       const ir::Operation& weights) {
-  const auto& attributes = product.attributes;
-  const bool is_plain = attributes.get_or("alpha", 1.0F) == 1.0F &&
-                        attributes.get_or("beta", 1.0F) == 1.0F &&
-                        attributes.get_or("transA", std::int64_t{0}) == 0;
   const ir::Constant* scale = subgraph.find_constant(weights.input(1));
   const auto scales = scale == nullptr ? std::nullopt : ir::float_values(*scale);
   const bool is_signed = type_of(subgraph, weights.input(0)).element() == ElementType::kI8;
-  if (!is_plain || !is_signed || !scales || !are_scales(*scales) ||
+  if (!is_plain_product(product) || !is_signed || !scales || !are_scales(*scales) ||
       !has_no_zero_point(subgraph, weights)) {
     return std::nullopt;
   }
-  const bool is_flipped = attributes.get_or("transB", std::int64_t{0}) != 0;
+  const bool is_flipped = product.attributes.get_or("transB", std::int64_t{0}) != 0;
   std::int64_t axis = weights.attributes.get_or("axis", std::int64_t{1});
   if (axis < 0) axis += 2;
   if (scales->size() != 1 && axis != (is_flipped ? 0 : 1)) return std::nullopt;

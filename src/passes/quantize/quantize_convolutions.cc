@@ -216,11 +216,7 @@ class Inserter {
     subgraph_.operation(at).inputs[1] = back;
   }
 
-  static ir::Attributes axis_of_channels() {
-    ir::Attributes attributes;
-    attributes.set("axis", std::int64_t{0});
-    return attributes;
-  }
+  static ir::Attributes axis_of_channels() { return {{"axis", std::int64_t{0}}}; }
 
   ir::Subgraph& subgraph_;
   ir::UseIndex uses_;  // of the subgraph as it was

@@ -18,12 +18,6 @@ struct Flattened {
   std::string narrow;  ///< attribute kNarrowWeights of the Gemm
 };
 
-bool is_plain(const ir::Operation& gemm) {
-  return gemm.attributes.get_or("alpha", 1.0F) == 1.0F &&
-         gemm.attributes.get_or("beta", 1.0F) == 1.0F &&
-         gemm.attributes.get_or("transA", std::int64_t{0}) == 0;
-}
-
 /// Whether the result keeps all dimensions of x but the last.
 bool same_rows(const ir::Subgraph& subgraph, ir::OperandId x, ir::OperandId result) {
   const ir::Shape* from = subgraph.operand(x).type.shape();
@@ -36,7 +30,8 @@ std::optional<Flattened> match(const Matcher& matcher, const ir::Operation& root
   const ir::Subgraph& subgraph = matcher.subgraph();
   const ir::Operation* gemm = matcher.find(root.inputs[0], "Gemm");
   // Another reader needs the folded rows, so the product would be computed twice.
-  if (gemm == nullptr || !is_plain(*gemm) || !matcher.uses().has_single_use(root.inputs[0])) {
+  if (gemm == nullptr || !is_plain_product(*gemm) ||
+      !matcher.uses().has_single_use(root.inputs[0])) {
     return std::nullopt;
   }
   const ir::Operation* fold = matcher.find(gemm->inputs[0], "Reshape");
@@ -66,10 +61,8 @@ void replace(ir::Subgraph& subgraph, ir::OperationId at, const Flattened& found)
     const ir::OperandId turned =
         add_operand(subgraph, stored.with_shape(ir::Shape{shape[1], shape[0]}));
     // The weight is a constant: `fold_constants` computes this at compile time.
-    ir::Attributes order;
-    order.set("perm", std::vector<std::int64_t>{1, 0});
-    subgraph.insert_operation(
-        at, make_operation(subgraph, "Transpose", {weight}, turned, std::move(order)));
+    subgraph.insert_operation(at, make_operation(subgraph, "Transpose", {weight}, turned,
+                                                 {{"perm", std::vector<std::int64_t>{1, 0}}}));
     weight = turned;
   }
   ir::Attributes attributes;
