@@ -62,6 +62,11 @@ class Dim {
   std::shared_ptr<const DimExpression> expression_;  // null: value_ is all
 };
 
+/// Whether two dimensions can be equal in some run, as far as numbers tell.
+inline bool may_be_equal(const Dim& a, const Dim& b) {
+  return !a.is_known() || !b.is_known() || a == b;
+}
+
 Dim floor_div(const Dim& a, const Dim& b);
 Dim ceil_div(const Dim& a, const Dim& b);
 Dim max(const Dim& a, const Dim& b);

@@ -1,6 +1,7 @@
 // What every operator is checked for before and after its own shape function.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,28 @@ Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
     }
   }
   return ok_status();
+}
+
+/// The element type that the schema alone gives an output: that of an input with the same variable,
+/// or the only one that it can have.
+std::optional<ir::ElementType> element_of(const OpSchema& schema, const OperandSpec& output,
+                                          const InferenceContext& context) {
+  for (std::size_t i = 0; i < context.num_inputs() && !output.variable.empty(); ++i) {
+    const OperandSpec* input = spec_at(schema.inputs, i);
+    const bool is_same = input != nullptr && input->variable == output.variable;
+    if (is_same && context.input(i).is_tensor()) return context.element(i);
+  }
+  return output.types.only();
+}
+
+void set_elements(const OpSchema& schema, InferenceContext& context) {
+  if (schema.has(kControlFlow)) return;
+  for (std::size_t i = 0; i < context.num_outputs(); ++i) {
+    const OperandSpec* output = spec_at(schema.outputs, i);
+    if (output == nullptr || output->takes_any_type) continue;
+    const auto element = element_of(schema, *output, context);
+    if (element) context.set_output(i, *element, std::nullopt);
+  }
 }
 
 bool has_unnamed_dims(const ir::Type& type) {
@@ -164,6 +187,7 @@ Status infer_operation(InferenceContext& context) {
   }
   if (context.num_outputs() == 0) return context.error("has no outputs");
   SLUICE_TRY(check_inputs(*schema, context));
+  set_elements(*schema, context);
   SLUICE_TRY(schema->infer(context));
   // A fused body is a subgraph, whose steps see the operation's result as their first input.
   if (operation.body && !operation.is("Elementwise", "sluice")) {

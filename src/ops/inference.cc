@@ -58,14 +58,10 @@ std::vector<const OperandFacts*> input_facts(const ir::Operation& operation,
   static const OperandFacts kAbsent;
   std::vector<const OperandFacts*> inputs;
   inputs.reserve(operation.inputs.size());
-  for (const ir::OperandId input : operation.inputs) {
-    inputs.push_back(input.is_valid() ? &facts[input.index()] : &kAbsent);
-  }
   // The body's own inputs stand behind those of the operation, as kernels get them.
-  if (!operation.body) return inputs;
-  for (const ir::OperandId input : operation.body->inputs) {
+  operation.for_each_read([&](ir::OperandId input) {
     inputs.push_back(input.is_valid() ? &facts[input.index()] : &kAbsent);
-  }
+  });
   return inputs;
 }
 
@@ -146,6 +142,12 @@ ir::Dim InferenceContext::data_dependent_dim(ir::Dim upper_bound) {
   return shows_bounds_ ? std::move(upper_bound) : unknown_dim();
 }
 
+Result<std::size_t> InferenceContext::axis(std::int64_t given, std::size_t rank) const {
+  const auto axis = normalize_axis(given, rank);
+  if (!axis.is_ok()) return error("{}", axis.status().message());
+  return static_cast<std::size_t>(*axis);
+}
+
 void InferenceContext::set_output(std::size_t index, ir::Type type) {
   if (index < outputs_.size()) outputs_[index] = std::move(type);
 }
@@ -219,10 +221,21 @@ Result<std::int64_t> normalize_axis(std::int64_t axis, std::size_t rank) {
   return axis < 0 ? axis + signed_rank : axis;
 }
 
-Status infer_same_as_input(InferenceContext& context) {
+Status check_choice(const InferenceContext& context, std::string_view name,
+                    std::initializer_list<std::string_view> words) {
+  const auto* given = context.attributes().find<std::string>(name);
+  if (given == nullptr || std::ranges::find(words, *given) != words.end()) return ok_status();
+  return context.error("attribute \"{}\" is \"{}\"; it must be one of {}", name, *given,
+                       fmt::join(words, ", "));
+}
+
+void set_like_input(InferenceContext& context, ir::ElementType element) {
   const ir::Shape* shape = context.shape(0);
-  context.set_output(0, context.element(0),
-                     shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
+  context.set_output(0, element, shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
+}
+
+Status infer_same_as_input(InferenceContext& context) {
+  set_like_input(context, context.element(0));
   return ok_status();
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -105,6 +107,13 @@ class InferenceContext {
   /// Element type that the body makes of these inputs; kUndefined if subgraphs cannot be inferred.
   Result<ir::ElementType> infer_body_element(std::span<const ir::Type> inputs);
 
+  /// `given` made non-negative. Fails: kInvalidArgument unless -rank <= given < rank.
+  Result<std::size_t> axis(std::int64_t given, std::size_t rank) const;
+  /// As above for attribute "axis".
+  Result<std::size_t> axis_attribute(std::size_t rank, std::int64_t fallback = 0) const {
+    return axis(int_attribute("axis", fallback), rank);
+  }
+
   /// "node "conv1" (Conv): " + the text; the usual way for a shape function to fail.
   template <typename... Args>
   Status error(fmt::format_string<Args...> format, Args&&... args) const {
@@ -143,6 +152,13 @@ Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b);
 
 /// -rank <= axis < rank, made non-negative.
 Result<std::int64_t> normalize_axis(std::int64_t axis, std::size_t rank);
+
+/// Ok if attribute `name` is one of the words, or absent.
+Status check_choice(const InferenceContext& context, std::string_view name,
+                    std::initializer_list<std::string_view> words);
+
+/// Output 0 has the shape of input 0.
+void set_like_input(InferenceContext& context, ir::ElementType element);
 
 /// Output 0 has the element type and shape of input 0.
 Status infer_same_as_input(InferenceContext& context);

@@ -5,6 +5,7 @@
 // the newest form this table knows, unless its old form means something that the new cannot say.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,6 +29,11 @@ class TypeSet {
   constexpr bool contains(ir::ElementType type) const { return (bits_ & bit(type)) != 0; }
   constexpr TypeSet operator|(TypeSet other) const { return TypeSet(bits_ | other.bits_); }
   constexpr bool is_empty() const { return bits_ == 0; }
+  /// The type of a set of one; nullopt for other sets.
+  constexpr std::optional<ir::ElementType> only() const {
+    if (!std::has_single_bit(bits_)) return std::nullopt;
+    return static_cast<ir::ElementType>(std::countr_zero(bits_));
+  }
   /// "f16, f32, f64".
   std::string to_string() const;
 
@@ -102,7 +108,8 @@ enum Trait : std::uint32_t {
   kRunState = 1U << 7,
 };
 
-/// Sets output types (and, where known, small integer values) from the inputs'.
+/// Sets output types (and, where known, small integer values) from the inputs'. Before it runs,
+/// outputs have the element types that the schema gives them, and unknown shapes.
 using InferFn = Status (*)(InferenceContext& context);
 
 /// Rewrites an operation written for schema version `operation.version` into the newest form: its

@@ -23,28 +23,20 @@ Result<OperandId> additive(Lowering& op, OperandId is_hidden, const Ints& axes) 
   return op.emit("Unsqueeze", {mask, op.ints(axes)});
 }
 
-Result<OperandId> as_wide(Lowering& op, OperandId integers) {
-  return op.emit("Cast", {integers}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}});
-}
-
 /// Places 0, 1, ... of all keys.
 Result<OperandId> key_places(Lowering& op, const Keys& keys) {
   OperandId total;
   for (const auto& [tensor, axis] : keys.lengths) {
-    const OperandId length =
-        SLUICE_TRY(op.emit("Shape", {tensor}, {{"start", axis}, {"end", axis + 1}}));
-    total = SLUICE_TRY(sum_of(op, total, length));
+    total = SLUICE_TRY(sum_of(op, total, SLUICE_TRY(op.axis_length(tensor, axis))));
   }
-  const auto scalar = [&](std::int64_t v) { return op.constant(ir::make_i64_constant({v}, {})); };
-  const OperandId count = SLUICE_TRY(op.emit("Squeeze", {total, op.ints({0})}));
-  return op.emit("Range", {scalar(0), count, scalar(1)});
+  return op.count_up(total);
 }
 
 /// Which keys lie behind the end of their batch entry, or before its start: the ends [B], or ends
 /// and starts, one after the other, [2 * B].
 Result<OperandId> outside_of(Lowering& op, std::size_t index, const Keys& keys) {
   const ir::Dim given = SLUICE_TRY(op.size(index, 0));
-  OperandId ends = SLUICE_TRY(as_wide(op, op.input(index))), starts;
+  OperandId ends = SLUICE_TRY(op.cast(op.input(index), ir::ElementType::kI64)), starts;
   if (given == keys.batch * 2 && given != keys.batch) {
     const auto halves =
         SLUICE_TRY(op.emit_many("Split", {ends}, 2, {{"num_outputs", std::int64_t{2}}}));
@@ -70,9 +62,8 @@ Result<OperandId> padding_mask(Lowering& op, std::size_t index, const Keys& keys
   if (rank != 2 && rank != 3) {
     return unimplemented("a mask of rank {} is not supported; give one of rank 1 to 3", rank);
   }
-  const OperandId zero = op.constant(ir::make_i64_constant({0}, {}));
-  const OperandId is_hidden =
-      SLUICE_TRY(op.emit("Equal", {SLUICE_TRY(as_wide(op, op.input(index))), zero}));
+  const OperandId wide = SLUICE_TRY(op.cast(op.input(index), ir::ElementType::kI64));
+  const OperandId is_hidden = SLUICE_TRY(op.emit("Equal", {wide, op.integer(0)}));
   return additive(op, is_hidden, rank == 2 ? Ints{1, 2} : Ints{1});
 }
 
@@ -217,8 +208,7 @@ Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t
   inputs.push_back(SLUICE_TRY(sum_of(op, hidden, op.input(bias))));
   for (const std::int64_t side : {0, 1}) {
     if (!op.has(past)) break;
-    const OperandId place = op.constant(ir::make_i64_constant({side}, {}));
-    inputs.push_back(SLUICE_TRY(op.emit("Gather", {op.input(past), place})));
+    inputs.push_back(SLUICE_TRY(op.emit("Gather", {op.input(past), op.integer(side)})));
   }
   if (!op.wants(1)) {
     return finish_heads(op, SLUICE_TRY(op.emit("Attention", inputs, attributes_of(op), "sluice")));
@@ -240,7 +230,7 @@ Status lower_attention(Lowering& op) {
 Status lower_q_attention(Lowering& op) {
   const OperandId sum =
       SLUICE_TRY(op.emit("MatMulInteger", {op.input(0), op.input(1), op.input(6), op.input(7)}));
-  const OperandId wide = SLUICE_TRY(op.emit("Cast", {sum}, {{"to", kF32Code}}));
+  const OperandId wide = SLUICE_TRY(op.cast(sum, ir::ElementType::kF32));
   const OperandId scale = SLUICE_TRY(op.emit("Mul", {op.input(3), op.input(4)}));
   const OperandId scaled = SLUICE_TRY(op.emit("Mul", {wide, scale}));
   constexpr std::size_t kAbsent = 100;
@@ -268,14 +258,9 @@ Status lower_rotary(Lowering& op) {
   OperandId places = op.input(1);
   if (SLUICE_TRY(op.rank(1)) == 1) {  // the place of the first row; others follow it
     const std::int64_t axis = shape.size() == 3 ? 1 : 2;
-    const OperandId length =
-        SLUICE_TRY(op.emit("Shape", {op.input(0)}, {{"start", axis}, {"end", axis + 1}}));
-    const auto scalar = [&](std::int64_t v) { return op.constant(ir::make_i64_constant({v}, {})); };
-    const OperandId count = SLUICE_TRY(op.emit("Squeeze", {length}));
-    const OperandId offsets = SLUICE_TRY(op.emit("Range", {scalar(0), count, scalar(1)}));
-    const OperandId row = SLUICE_TRY(op.emit("Add", {places, offsets}));
-    const OperandId batch = SLUICE_TRY(
-        op.emit("Shape", {op.input(0)}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}}));
+    const OperandId length = SLUICE_TRY(op.axis_length(op.input(0), axis));
+    const OperandId row = SLUICE_TRY(op.emit("Add", {places, SLUICE_TRY(op.count_up(length))}));
+    const OperandId batch = SLUICE_TRY(op.axis_length(op.input(0), 0));
     const OperandId whole =
         SLUICE_TRY(op.emit("Concat", {batch, length}, {{"axis", std::int64_t{0}}}));
     places = SLUICE_TRY(op.emit("Expand", {row, whole}));

@@ -55,15 +55,11 @@ class RowGather {
   explicit RowGather(Lowering& op) : op_(&op) {}
 
   Status bound(std::int64_t size) {
-    const OperandId indices = SLUICE_TRY(
-        op_->emit("Cast", {op_->input(1)}, {{"to", static_cast<std::int64_t>(ElementType::kI64)}}));
-    const auto number = [&](std::int64_t value) {
-      return op_->constant(ir::make_i64_constant({value}, {}));
-    };
-    const OperandId low = SLUICE_TRY(op_->emit("GreaterOrEqual", {indices, number(-size)}));
-    const OperandId high = SLUICE_TRY(op_->emit("Less", {indices, number(size)}));
+    const OperandId indices = SLUICE_TRY(op_->cast(op_->input(1), ElementType::kI64));
+    const OperandId low = SLUICE_TRY(op_->emit("GreaterOrEqual", {indices, op_->integer(-size)}));
+    const OperandId high = SLUICE_TRY(op_->emit("Less", {indices, op_->integer(size)}));
     is_inside_ = SLUICE_TRY(op_->emit("And", {low, high}));
-    safe_ = SLUICE_TRY(op_->emit("Where", {is_inside_, indices, number(0)}));
+    safe_ = SLUICE_TRY(op_->emit("Where", {is_inside_, indices, op_->integer(0)}));
     return ok_status();
   }
 
@@ -173,12 +169,9 @@ Status lower_gather_block_quantized(Lowering& op) {
   }
   OperandId rows = SLUICE_TRY(gather.rows(op.input(0)));
   const OperandId scales = SLUICE_TRY(block_rows(op, gather, 2));
-  if (s.is_float) {
-    const auto wanted = static_cast<std::int64_t>(op.element(2));
-    if (s.block == 0) {
-      rows = SLUICE_TRY(op.emit("Cast", {rows}, {{"to", wanted}}));
-      return gather.finish(SLUICE_TRY(op.emit("Mul", {rows, scales})));
-    }
+  if (s.is_float && s.block == 0) {
+    rows = SLUICE_TRY(op.cast(rows, op.element(2)));
+    return gather.finish(SLUICE_TRY(op.emit("Mul", {rows, scales})));
   }
   if (s.is_packed) {
     const std::size_t last = SLUICE_TRY(op.rank(0)) - 1;

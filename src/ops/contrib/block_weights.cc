@@ -128,7 +128,7 @@ Result<OperandId> read_numbers(Lowering& op, const BlockSizes& s,
 Result<OperandId> read_floats(Lowering& op, std::size_t index, const BlockSizes& s) {
   const ir::Shape shape = {s.n, s.blocks};
   if (op.find_constant(index) == nullptr) {
-    const OperandId wide = SLUICE_TRY(op.emit("Cast", {op.input(index)}, {{"to", kF32Code}}));
+    const OperandId wide = SLUICE_TRY(op.cast(op.input(index), ElementType::kF32));
     return op.emit("Reshape", {wide, op.ints({s.n, s.blocks})});
   }
   const auto values = ir::float_values(*op.find_constant(index));
@@ -176,11 +176,10 @@ Result<OperandId> read_zeros(Lowering& op, const BlockSizes& s) {
 Result<OperandId> scattered_weights(Lowering& op, const BlockSizes& s,
                                     const std::vector<std::int64_t>& groups) {
   const OperandId all = SLUICE_TRY(read_numbers(op, s, nullptr));
-  OperandId numbers = SLUICE_TRY(op.emit("Cast", {all}, {{"to", kF32Code}}));
+  OperandId numbers = SLUICE_TRY(op.cast(all, ElementType::kF32));
   numbers = SLUICE_TRY(op.emit("Slice", {numbers, op.ints({0}), op.ints({s.k}), op.ints({1})}));
   const OperandId places = op.ints(groups);
-  OperandId zeros = SLUICE_TRY(read_zeros(op, s));
-  zeros = SLUICE_TRY(op.emit("Cast", {zeros}, {{"to", kF32Code}}));
+  OperandId zeros = SLUICE_TRY(op.cast(SLUICE_TRY(read_zeros(op, s)), ElementType::kF32));
   if (op.has(kZeros)) {
     zeros = SLUICE_TRY(op.emit("Expand", {zeros, op.ints({s.n, s.blocks})}));
     zeros = SLUICE_TRY(op.emit("Gather", {zeros, places}, {{"axis", std::int64_t{1}}}));
@@ -218,15 +217,14 @@ Status lower_matmul_nbits(Lowering& op) {
   const BlockSizes s = SLUICE_TRY(block_sizes(op));
   const ElementType element = op.element(kFactor);
   OperandId a = op.input(kFactor);
-  if (element != ElementType::kF32) a = SLUICE_TRY(op.emit("Cast", {a}, {{"to", kF32Code}}));
+  if (element != ElementType::kF32) a = SLUICE_TRY(op.cast(a, ElementType::kF32));
   OperandId y = SLUICE_TRY(block_product(op, s, a));
   if (element == ElementType::kF32) {
     return op.has(kAddend) ? op.finish("Add", {y, op.input(kAddend)}) : op.finish("Identity", {y});
   }
-  const auto narrow = static_cast<std::int64_t>(element);
-  if (!op.has(kAddend)) return op.finish("Cast", {y}, {{"to", narrow}});
-  const OperandId bias = SLUICE_TRY(op.emit("Cast", {op.input(kAddend)}, {{"to", kF32Code}}));
-  return op.finish("Cast", {SLUICE_TRY(op.emit("Add", {y, bias}))}, {{"to", narrow}});
+  if (!op.has(kAddend)) return op.finish_cast(y, element);
+  const OperandId bias = SLUICE_TRY(op.cast(op.input(kAddend), ElementType::kF32));
+  return op.finish_cast(SLUICE_TRY(op.emit("Add", {y, bias})), element);
 }
 
 }  // namespace

@@ -95,9 +95,9 @@ Status lower_matmul_bnb4(Lowering& op) {
     w = SLUICE_TRY(op.emit("Transpose", {w}, {{"perm", std::vector<std::int64_t>{1, 0}}}));
   }
   if (op.element(0) == ElementType::kF32) return op.finish("MatMul", {op.input(0), w});
-  const OperandId a = SLUICE_TRY(op.emit("Cast", {op.input(0)}, {{"to", kF32Code}}));
+  const OperandId a = SLUICE_TRY(op.cast(op.input(0), ElementType::kF32));
   const OperandId y = SLUICE_TRY(op.emit("MatMul", {a, w}));
-  return op.finish("Cast", {y}, {{"to", static_cast<std::int64_t>(op.element(0))}});
+  return op.finish_cast(y, op.element(0));
 }
 
 }  // namespace

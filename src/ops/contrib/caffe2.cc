@@ -10,7 +10,7 @@ namespace {
 using ir::OperandId;
 using Ints = std::vector<std::int64_t>;
 
-constexpr auto kI64Code = static_cast<std::int64_t>(ir::ElementType::kI64);
+constexpr auto kF32Code = static_cast<std::int64_t>(ir::ElementType::kF32);
 
 /// Attribute `shape`; or the shape of the input, of which `input_as_shape` says that it lists the
 /// dimensions, followed by `extra_shape`. A vector of i64.
@@ -31,7 +31,7 @@ Result<OperandId> wanted_shape(Lowering& op) {
   if (lists_dims && rank.is_ok() && rank.value() != 1) {
     return op.error("its input lists dimensions, so its rank must be 1, not {}", rank.value());
   }
-  const OperandId dims = lists_dims ? SLUICE_TRY(op.emit("Cast", {op.input(0)}, {{"to", kI64Code}}))
+  const OperandId dims = lists_dims ? SLUICE_TRY(op.cast(op.input(0), ir::ElementType::kI64))
                                     : SLUICE_TRY(op.emit("Shape", {op.input(0)}));
   if (extra.empty()) return dims;
   return op.emit("Concat", {dims, op.ints(extra)}, {{"axis", std::int64_t{0}}});
@@ -73,7 +73,7 @@ Status lower_given_tensor_fill(Lowering& op) {
     return op.finish("Reshape", inputs, attributes);
   }
   const OperandId shaped = SLUICE_TRY(op.emit("Reshape", inputs, attributes));
-  return op.finish("Cast", {shaped}, {{"to", static_cast<std::int64_t>(type)}});
+  return op.finish_cast(shaped, type);
 }
 
 Status lower_dynamic_slice(Lowering& op) {
@@ -94,17 +94,15 @@ Status lower_loop_index_tensor(Lowering& op) {
   return op.finish("Gather", {op.input(0), place}, {{"axis", op.int_of("axis")}});
 }
 
-/// Whether two dimensions cannot be equal in any run.
-bool differ(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }
-
 /// hidden_prev [1, N, D] has gates [1, N, 3 * D], and N sequences. Declared shapes only.
 Status check_gru_unit(const Lowering& op) {
   const auto hidden = op.shape(0), gates = op.shape(1), lengths = op.shape(2);
   if (!hidden.is_ok() || !gates.is_ok() || !lengths.is_ok()) return ok_status();
   const ir::Shape &state = hidden.value(), &gate = gates.value(), &count = lengths.value();
   const bool fits = state.size() >= 2 && gate.size() == state.size() && count.size() == 1 &&
-                    !differ(gate.back(), state.back() * 3) &&
-                    !differ(gate.end()[-2], state.end()[-2]) && !differ(count[0], state.end()[-2]);
+                    may_be_equal(gate.back(), state.back() * 3) &&
+                    may_be_equal(gate.end()[-2], state.end()[-2]) &&
+                    may_be_equal(count[0], state.end()[-2]);
   if (fits) return ok_status();
   return op.error(
       "hidden_prev {}, gates {} and seq_lengths {} do not fit; they are [1,N,D], "
@@ -114,9 +112,9 @@ Status check_gru_unit(const Lowering& op) {
 
 /// Whether step `t` is within the sequence of each entry: [N, 1].
 Result<OperandId> is_running(Lowering& op) {
-  const OperandId step = SLUICE_TRY(op.emit("Cast", {op.input(3)}, {{"to", kI64Code}}));
+  const OperandId step = SLUICE_TRY(op.cast(op.input(3), ir::ElementType::kI64));
   const OperandId now = SLUICE_TRY(op.emit("Reshape", {step, op.ints({1})}));
-  const OperandId lengths = SLUICE_TRY(op.emit("Cast", {op.input(2)}, {{"to", kI64Code}}));
+  const OperandId lengths = SLUICE_TRY(op.cast(op.input(2), ir::ElementType::kI64));
   const OperandId runs = SLUICE_TRY(op.emit("Less", {now, lengths}));
   return op.emit("Unsqueeze", {runs, op.ints({1})});
 }

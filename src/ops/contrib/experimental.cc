@@ -56,9 +56,8 @@ Status lower_image_scaler(Lowering& op) {
   const OperandId scale = SLUICE_TRY(op.number(op.float_of("scale", 1)));
   const OperandId scaled = SLUICE_TRY(op.emit("Mul", {op.input(0), scale}));
   const OperandId floats = op.constant(ir::make_f32_constant(bias, {1, channels, 1, 1}));
-  const auto element = static_cast<std::int64_t>(op.element(0));
   if (op.element(0) == ir::ElementType::kF32) return op.finish("Add", {scaled, floats});
-  return op.finish("Add", {scaled, SLUICE_TRY(op.emit("Cast", {floats}, {{"to", element}}))});
+  return op.finish("Add", {scaled, SLUICE_TRY(op.cast(floats, op.element(0)))});
 }
 
 using Pixels = std::vector<std::int64_t>;

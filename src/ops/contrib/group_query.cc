@@ -53,28 +53,10 @@ struct GroupQuery {
   Lengths lengths;
 };
 
-Result<OperandId> as_i64(Lowering& op, OperandId x) {
-  return op.emit("Cast", {x}, {{"to", static_cast<std::int64_t>(ElementType::kI64)}});
-}
-
-Result<OperandId> axis_length(Lowering& op, OperandId x, std::int64_t axis) {
-  return op.emit("Shape", {x}, {{"start", axis}, {"end", axis + 1}});
-}
-
-OperandId scalar(Lowering& op, std::int64_t value) {
-  return op.constant(ir::make_i64_constant({value}, {}));
-}
-
-/// 0, 1, .. as many as `length`, a vector of one, says.
-Result<OperandId> count_up(Lowering& op, OperandId length) {
-  const OperandId limit = SLUICE_TRY(op.emit("Squeeze", {length}));
-  return op.emit("Range", {scalar(op, 0), limit, scalar(op, 1)});
-}
-
 /// Places of the new rows: [B, S].
 Result<OperandId> new_places(Lowering& op, const Lengths& lengths) {
   const OperandId first = SLUICE_TRY(op.emit("Unsqueeze", {lengths.past, op.ints({1})}));
-  return op.emit("Add", {first, SLUICE_TRY(count_up(op, lengths.count))});
+  return op.emit("Add", {first, SLUICE_TRY(op.count_up(lengths.count))});
 }
 
 Status check_supported(const Lowering& op) {
@@ -120,10 +102,10 @@ Status read_rows(Lowering& op, GroupQuery& group) {
 
 Result<Lengths> read_lengths(Lowering& op) {
   Lengths lengths;
-  lengths.count = SLUICE_TRY(axis_length(op, op.input(kQuery), 1));
-  const OperandId total = SLUICE_TRY(as_i64(op, op.input(kTotal)));
+  lengths.count = SLUICE_TRY(op.axis_length(op.input(kQuery), 1));
+  const OperandId total = SLUICE_TRY(op.cast(op.input(kTotal), ElementType::kI64));
   lengths.total = SLUICE_TRY(op.emit("Reshape", {total, op.ints({1})}));
-  const OperandId last = SLUICE_TRY(as_i64(op, op.input(kLengths)));
+  const OperandId last = SLUICE_TRY(op.cast(op.input(kLengths), ElementType::kI64));
   const OperandId flat = SLUICE_TRY(op.emit("Reshape", {last, op.ints({-1})}));
   const OperandId keys = SLUICE_TRY(op.emit("Add", {flat, op.ints({1})}));
   const OperandId before = SLUICE_TRY(op.emit("Sub", {keys, lengths.count}));
@@ -131,7 +113,7 @@ Result<Lengths> read_lengths(Lowering& op) {
   lengths.past = SLUICE_TRY(op.emit("Where", {is_start, op.ints({0}), before}));
   lengths.places = lengths.total;
   if (op.has(kPastKey)) {
-    const OperandId held = SLUICE_TRY(axis_length(op, op.input(kPastKey), 2));
+    const OperandId held = SLUICE_TRY(op.axis_length(op.input(kPastKey), 2));
     lengths.places = SLUICE_TRY(op.emit("Max", {held, lengths.total}));
   }
   return lengths;
@@ -173,12 +155,12 @@ Status rotate(Lowering& op, GroupQuery& group) {
 Result<OperandId> append(Lowering& op, std::size_t past, OperandId rows, const Lengths& lengths) {
   if (!op.has(past)) return rows;
   const OperandId cache = op.input(past);
-  const OperandId held = SLUICE_TRY(axis_length(op, cache, 2));
+  const OperandId held = SLUICE_TRY(op.axis_length(cache, 2));
   const OperandId missing = SLUICE_TRY(op.emit("Sub", {lengths.places, held}));
   const OperandId outer =
       SLUICE_TRY(op.emit("Shape", {cache}, {{"start", std::int64_t{0}}, {"end", std::int64_t{2}}}));
   const OperandId shape =
-      SLUICE_TRY(op.emit("Concat", {outer, missing, SLUICE_TRY(axis_length(op, cache, 3))},
+      SLUICE_TRY(op.emit("Concat", {outer, missing, SLUICE_TRY(op.axis_length(cache, 3))},
                          {{"axis", std::int64_t{0}}}));
   const OperandId zero = SLUICE_TRY(op.number(0));
   const OperandId filler = SLUICE_TRY(op.emit("Expand", {zero, shape}));
@@ -190,7 +172,7 @@ Result<OperandId> append(Lowering& op, std::size_t past, OperandId rows, const L
 /// The additive mask of the new rows: [B, 1, S, places], or [B, 1, 1, places] if it is not causal.
 /// A row sees itself and up to `local_window_size` earlier positions.
 Result<OperandId> visibility(Lowering& op, const Lengths& lengths) {
-  const OperandId keys = SLUICE_TRY(count_up(op, lengths.places));
+  const OperandId keys = SLUICE_TRY(op.count_up(lengths.places));
   const OperandId rows =
       SLUICE_TRY(op.emit("Unsqueeze", {SLUICE_TRY(new_places(op, lengths)), op.ints({1, 3})}));
   OperandId is_seen;
@@ -202,7 +184,7 @@ Result<OperandId> visibility(Lowering& op, const Lengths& lengths) {
     is_seen = SLUICE_TRY(op.emit("Less", {keys, end}));
   }
   if (const std::int64_t window = op.int_of("local_window_size", -1); window > 0) {
-    const OperandId before = SLUICE_TRY(op.emit("Sub", {rows, scalar(op, window)}));
+    const OperandId before = SLUICE_TRY(op.emit("Sub", {rows, op.integer(window)}));
     const OperandId is_near = SLUICE_TRY(op.emit("Greater", {keys, before}));
     is_seen = SLUICE_TRY(op.emit("And", {is_seen, is_near}));
   }
@@ -224,7 +206,7 @@ Result<OperandId> widened_bias(Lowering& op, const Lengths& lengths) {
 Status add_sink(Lowering& op, const GroupQuery& group, Lowering::Inputs& inputs) {
   if (!op.has(kSink) && op.int_of("smooth_softmax", -1) <= 0) return ok_status();
   const OperandId zero = SLUICE_TRY(op.number(0));
-  const OperandId batch = SLUICE_TRY(axis_length(op, inputs[0], 0));
+  const OperandId batch = SLUICE_TRY(op.axis_length(inputs[0], 0));
   const auto shape = [&](Lowering::Inputs dims) {
     return op.emit("Concat", std::move(dims), {{"axis", std::int64_t{0}}});
   };

@@ -29,8 +29,7 @@ Status lower_range(Lowering& op) {
 }
 
 Status lower_expand_dims(Lowering& op) {
-  const OperandId wide = SLUICE_TRY(
-      op.emit("Cast", {op.input(1)}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}}));
+  const OperandId wide = SLUICE_TRY(op.cast(op.input(1), ir::ElementType::kI64));
   const OperandId axes = SLUICE_TRY(op.emit("Reshape", {wide, op.ints({1})}));
   return op.finish("Unsqueeze", {op.input(0), axes});
 }
@@ -47,8 +46,7 @@ Status lower_grid_sample(Lowering& op) {
 }
 
 Status lower_gather_nd(Lowering& op) {
-  const OperandId indices = SLUICE_TRY(
-      op.emit("Cast", {op.input(1)}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}}));
+  const OperandId indices = SLUICE_TRY(op.cast(op.input(1), ir::ElementType::kI64));
   return op.finish("GatherND", {op.input(0), indices});
 }
 

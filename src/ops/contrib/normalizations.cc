@@ -46,10 +46,7 @@ struct Embedding {
 Result<OperandId> default_places(Lowering& op) {
   const auto ids = SLUICE_TRY(op.shape(0));
   if (ids.size() != 2) return op.error("input_ids must have rank 2");
-  const OperandId shape = SLUICE_TRY(op.emit("Shape", {op.input(0)}, {{"start", std::int64_t{1}}}));
-  const OperandId length = SLUICE_TRY(op.emit("Squeeze", {shape}));
-  const auto scalar = [&](std::int64_t v) { return op.constant(ir::make_i64_constant({v}, {})); };
-  return op.emit("Range", {scalar(0), length, scalar(1)});
+  return op.count_up(SLUICE_TRY(op.axis_length(op.input(0), 1)));
 }
 
 Status finish_embedding(Lowering& op, const Embedding& e) {
@@ -60,7 +57,7 @@ Status finish_embedding(Lowering& op, const Embedding& e) {
     SLUICE_TRY(op.finish("ReduceSum", {op.input(e.mask), op.ints({1})},
                          {{"keepdims", std::int64_t{0}}}, {1}));
   } else if (op.wants(1)) {
-    const OperandId shape = SLUICE_TRY(op.emit("Shape", {op.input(0)}, {{"end", std::int64_t{1}}}));
+    const OperandId shape = SLUICE_TRY(op.axis_length(op.input(0), 0));
     const ir::Constant none = {ir::Type::tensor(ir::ElementType::kI32, ir::Shape{1}),
                                Bytes::own(std::vector<std::byte>(4))};
     SLUICE_TRY(op.finish("ConstantOfShape", {shape}, {{"value", none}}, {1}));

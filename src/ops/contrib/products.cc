@@ -107,7 +107,7 @@ Status lower_conv_transpose_with_pads(Lowering& op) {
 /// Product of integers less their zero points, scaled, plus a bias: inputs by place.
 Status finish_scaled(Lowering& op, Lowering::Inputs factors, OperandId scale, std::size_t bias) {
   const OperandId sum = SLUICE_TRY(op.emit("MatMulInteger", std::move(factors)));
-  const OperandId wide = SLUICE_TRY(op.emit("Cast", {sum}, {{"to", kF32Code}}));
+  const OperandId wide = SLUICE_TRY(op.cast(sum, ir::ElementType::kF32));
   if (!op.has(bias)) return op.finish("Mul", {wide, scale});
   return op.finish("Add", {SLUICE_TRY(op.emit("Mul", {wide, scale})), op.input(bias)});
 }

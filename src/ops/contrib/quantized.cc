@@ -135,7 +135,7 @@ Status lower_qgemm(Lowering& op) {
   const OperandId b = SLUICE_TRY(dequantized(op, 3, op.int_of("transB") != 0 ? 0 : 1));
   OperandId c;
   if (op.has(6)) {
-    const OperandId wide = SLUICE_TRY(op.emit("Cast", {op.input(6)}, {{"to", kF32Code}}));
+    const OperandId wide = SLUICE_TRY(op.cast(op.input(6), ir::ElementType::kF32));
     const OperandId scale = SLUICE_TRY(op.emit("Mul", {op.input(1), op.input(4)}));
     const OperandId scaled = SLUICE_TRY(op.emit("Mul", {wide, scale}));
     c = SLUICE_TRY(op.emit("Mul", {scaled, SLUICE_TRY(op.number(op.float_of("alpha", 1), 1))}));

@@ -66,7 +66,7 @@ Result<OperandId> lstm_weights(Lowering& op, const Quantized& from) {
   const std::int64_t directions = SLUICE_TRY(op.dim(from.weights, 0));
   const OperandId shape = op.ints({directions, 1, -1});
   const auto floats = [&](std::size_t input) {
-    return op.emit("Cast", {op.input(input)}, {{"to", kF32Code}});
+    return op.cast(op.input(input), ir::ElementType::kF32);
   };
   const OperandId zero = SLUICE_TRY(op.emit("Reshape", {SLUICE_TRY(floats(from.zero)), shape}));
   const OperandId scale = SLUICE_TRY(op.emit("Reshape", {op.input(from.scale), shape}));

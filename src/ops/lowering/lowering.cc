@@ -91,6 +91,27 @@ Status Lowering::finish(std::string_view kind, Inputs inputs, const AttributeLis
   return ok_status();
 }
 
+Result<ir::OperandId> Lowering::cast(ir::OperandId x, ir::ElementType element) {
+  return emit("Cast", {x}, {{"to", static_cast<std::int64_t>(element)}});
+}
+
+Status Lowering::finish_cast(ir::OperandId x, ir::ElementType element) {
+  return finish("Cast", {x}, {{"to", static_cast<std::int64_t>(element)}});
+}
+
+Result<ir::OperandId> Lowering::axis_length(ir::OperandId x, std::int64_t axis) {
+  return emit("Shape", {x}, {{"start", axis}, {"end", axis + 1}});
+}
+
+Result<ir::OperandId> Lowering::count_up(ir::OperandId length) {
+  const ir::OperandId limit = SLUICE_TRY(emit("Squeeze", {length}));
+  return emit("Range", {integer(0), limit, integer(1)});
+}
+
+ir::OperandId Lowering::integer(std::int64_t value) {
+  return constant(ir::make_i64_constant({value}, {}));
+}
+
 ir::OperandId Lowering::ints(const std::vector<std::int64_t>& values) {
   return constant(ir::make_i64_constant(values, {static_cast<std::int64_t>(values.size())}));
 }
@@ -99,7 +120,7 @@ Result<ir::OperandId> Lowering::number(float value, std::size_t like) {
   const ir::OperandId id = constant(ir::make_f32_constant({value}, {}));
   const ir::ElementType wanted = element(like);
   if (wanted == ir::ElementType::kF32 || wanted == ir::ElementType::kUndefined) return id;
-  return emit("Cast", {id}, {{"to", static_cast<std::int64_t>(wanted)}});
+  return cast(id, wanted);
 }
 
 Result<ir::OperandId> Lowering::plus(ir::OperandId value, std::size_t index) {

@@ -15,9 +15,6 @@
 
 namespace sluice::ops {
 
-/// The value of attribute `to` of a Cast to f32.
-inline constexpr std::int64_t kF32Code = static_cast<std::int64_t>(ir::ElementType::kF32);
-
 /// The operation being replaced. Emitted operations are normalized and inserted before it.
 class Lowering {
  public:
@@ -67,6 +64,14 @@ class Lowering {
                                                const AttributeList& attributes = {},
                                                std::string_view domain = "");
 
+  Result<ir::OperandId> cast(ir::OperandId x, ir::ElementType element);
+  Status finish_cast(ir::OperandId x, ir::ElementType element);
+  /// The length of an axis: a vector of one i64.
+  Result<ir::OperandId> axis_length(ir::OperandId x, std::int64_t axis);
+  /// 0, 1, .. as many as `length` says: a vector of one i64.
+  Result<ir::OperandId> count_up(ir::OperandId length);
+
+  ir::OperandId integer(std::int64_t value);                    ///< a constant scalar
   ir::OperandId ints(const std::vector<std::int64_t>& values);  ///< a constant vector
   ir::OperandId constant(ir::Constant value) {
     return subgraph_.add_constant("", std::move(value));

@@ -24,9 +24,8 @@ OpSchema activation(std::string_view name, std::vector<int> versions, std::strin
 }
 
 Status infer_gelu(InferenceContext& context) {
-  const std::string form = context.text_attribute("approximate", "none");
-  if (form == "none" || form == "tanh") return infer_same_as_input(context);
-  return context.error("approximate \"{}\" is neither none nor tanh", form);
+  SLUICE_TRY(check_choice(context, "approximate", {"none", "tanh"}));
+  return infer_same_as_input(context);
 }
 
 OpSchema gelu() {
@@ -43,10 +42,7 @@ Status infer_swiglu(InferenceContext& context) {
   const ir::Shape* gate = context.shape(0);
   const ir::Shape* value = context.shape(1);
   if (gate == nullptr || value == nullptr) return ok_status();
-  const auto may_be_equal = [](const ir::Dim& a, const ir::Dim& b) {
-    return !a.is_known() || !b.is_known() || a == b;
-  };
-  if (std::equal(gate->begin(), gate->end(), value->begin(), value->end(), may_be_equal)) {
+  if (std::equal(gate->begin(), gate->end(), value->begin(), value->end(), ir::may_be_equal)) {
     return ok_status();
   }
   return context.error("A {} and B {} must have the same shape", ir::shape_to_string(*gate),

@@ -41,18 +41,16 @@ void join_values(InferenceContext& context) {
 }
 
 Status infer_concat(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   if (context.num_inputs() == 0) return context.error("has no inputs to join");
   const ir::Shape* first = context.shape(0);
   if (first == nullptr) return ok_status();
-  const auto axis = normalize_axis(context.int_attribute("axis"), first->size());
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(first->size()));
   ir::Shape result = *first;
   for (std::size_t i = 1; i < context.num_inputs(); ++i) {
     if (!context.has_input(i)) return context.error("input {} is missing", i);
     const ir::Shape* shape = context.shape(i);
     if (shape == nullptr) return ok_status();
-    SLUICE_TRY(join(context, result, *shape, static_cast<std::size_t>(*axis)));
+    SLUICE_TRY(join(context, result, *shape, axis));
   }
   const bool is_vector = result.size() == 1;
   context.set_output(0, context.element(0), std::move(result));
@@ -87,7 +85,7 @@ Result<std::vector<ir::Dim>> given_parts(const InferenceContext& context, const 
   }
   ir::Dim total(0);
   for (const ir::Dim& part : split) total = total + part;
-  if (total.is_known() && whole.is_known() && total != whole) {
+  if (!may_be_equal(total, whole)) {
     return context.error("the parts sum to {}, the dimension is {}", total.to_string(),
                          whole.to_string());
   }
@@ -120,14 +118,9 @@ void split_values(InferenceContext& context, const std::vector<ir::Dim>& parts) 
 
 Status infer_split(InferenceContext& context) {
   const ir::Shape* input = context.shape(0);
-  for (std::size_t i = 0; i < context.num_outputs(); ++i) {
-    context.set_output(i, context.element(0), std::nullopt);
-  }
   if (input == nullptr) return ok_status();
-  const auto axis = normalize_axis(context.int_attribute("axis"), input->size());
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
   ir::Shape shape = *input;
-  ir::Dim& along = shape[static_cast<std::size_t>(*axis)];
+  ir::Dim& along = shape[SLUICE_TRY(context.axis_attribute(shape.size()))];
   const std::vector<ir::Dim> parts = SLUICE_TRY(parts_of(context, along));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     along = parts[i];

@@ -24,8 +24,7 @@ Status infer_with_values(InferenceContext& context) {
 }
 
 Status infer_predicate(InferenceContext& context) {
-  SLUICE_TRY(infer_same_as_input(context));
-  context.set_output(0, context.output(0).with_element(ir::ElementType::kBool));
+  set_like_input(context, ir::ElementType::kBool);
   return ok_status();
 }
 

@@ -1,6 +1,5 @@
 // Operators that enlarge tensors: Pad, Tile, Expand.
 #include <algorithm>
-#include <array>
 
 #include "ops/families.h"
 #include "ops/inference.h"
@@ -12,7 +11,6 @@ namespace {
 
 Status infer_expand(InferenceContext& context) {
   const ir::ElementType element = context.element(0);
-  context.set_output(0, element, std::nullopt);
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) return ok_status();
   // Without values the rank is known if the length of the shape's vector is.
@@ -39,7 +37,6 @@ Status infer_expand(InferenceContext& context) {
 }
 
 Status infer_tile(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) return ok_status();
   const Values* repeats = context.values(1);
@@ -69,23 +66,13 @@ Result<std::optional<std::vector<std::size_t>>> padded_axes(const InferenceConte
   const auto given = context.static_values(3);
   if (!given) return std::optional<std::vector<std::size_t>>();
   for (const std::int64_t axis : *given) {
-    const auto index = normalize_axis(axis, rank);
-    if (!index.is_ok()) return context.error("{}", index.status().message());
-    axes.push_back(static_cast<std::size_t>(*index));
+    axes.push_back(SLUICE_TRY(context.axis(axis, rank)));
   }
   return std::optional(std::move(axes));
 }
 
-Status check_pad_mode(const InferenceContext& context) {
-  constexpr std::array<std::string_view, 4> kModes = {"constant", "reflect", "edge", "wrap"};
-  const std::string mode = context.text_attribute("mode", "constant");
-  if (std::find(kModes.begin(), kModes.end(), mode) != kModes.end()) return ok_status();
-  return context.error("mode \"{}\" is not one of constant, reflect, edge, wrap", mode);
-}
-
 Status infer_pad(InferenceContext& context) {
-  SLUICE_TRY(check_pad_mode(context));
-  context.set_output(0, context.element(0), std::nullopt);
+  SLUICE_TRY(check_choice(context, "mode", {"constant", "reflect", "edge", "wrap"}));
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) return ok_status();
   const Values* pads = context.values(1);

@@ -6,12 +6,6 @@
 namespace sluice::ops {
 namespace {
 
-Result<std::size_t> axis_of(const InferenceContext& context, std::size_t rank) {
-  const auto axis = normalize_axis(context.int_attribute("axis"), rank);
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
-  return static_cast<std::size_t>(*axis);
-}
-
 /// data[indices] for a vector of known values, all indices in range.
 void gather_values(InferenceContext& context) {
   const Values* data = context.values(0);
@@ -27,11 +21,10 @@ void gather_values(InferenceContext& context) {
 }
 
 Status infer_gather(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   const ir::Shape* data = context.shape(0);
   const ir::Shape* indices = context.shape(1);
   if (data == nullptr || indices == nullptr) return ok_status();
-  const std::size_t axis = SLUICE_TRY(axis_of(context, data->size()));
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(data->size()));
   const auto middle = data->begin() + static_cast<std::ptrdiff_t>(axis);
   // The axis gives way to the dimensions of the indices: [0, axis) + indices + (axis, rank).
   ir::Shape result(data->begin(), middle);
@@ -43,13 +36,12 @@ Status infer_gather(InferenceContext& context) {
 }
 
 Status infer_gather_elements(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   const ir::Shape* data = context.shape(0);
   const ir::Shape* indices = context.shape(1);
   if (indices == nullptr) return ok_status();
   context.set_output(0, context.element(0), *indices);
   if (data == nullptr) return ok_status();
-  const std::size_t axis = SLUICE_TRY(axis_of(context, data->size()));
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(data->size()));
   bool fits = data->size() == indices->size();
   for (std::size_t i = 0; fits && i < data->size(); ++i) {
     // Along the axis there may be any number of indices. Other axes may be cut, not extended.
@@ -63,7 +55,6 @@ Status infer_gather_elements(InferenceContext& context) {
 }
 
 Status infer_gather_nd(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   const ir::Shape* data = context.shape(0);
   const ir::Shape* indices = context.shape(1);
   if (data == nullptr || indices == nullptr) return ok_status();

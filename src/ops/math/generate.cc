@@ -147,10 +147,9 @@ Status infer_one_hot(InferenceContext& context) {
   const ir::Shape* indices = context.shape(0);
   context.set_output(0, context.element(2), std::nullopt);
   if (indices == nullptr) return ok_status();
-  const auto axis = normalize_axis(context.int_attribute("axis"), indices->size() + 1);
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(indices->size() + 1));
   ir::Shape result = *indices;
-  result.insert(result.begin() + *axis, one_hot_depth(context));
+  result.insert(result.begin() + static_cast<std::ptrdiff_t>(axis), one_hot_depth(context));
   context.set_output(0, context.element(2), std::move(result));
   return ok_status();
 }

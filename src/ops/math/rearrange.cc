@@ -11,7 +11,6 @@ namespace {
 Status infer_transpose(InferenceContext& context) {
   const ir::Shape* input = context.shape(0);
   const std::vector<std::int64_t> permutation = context.ints_attribute("perm");
-  context.set_output(0, context.element(0), std::nullopt);
   if (input == nullptr) return ok_status();
   // Without `perm` the axes are reversed. An empty `perm` is one of no axes, not its absence.
   ir::Shape result(input->rbegin(), input->rend());
@@ -52,10 +51,7 @@ Result<std::int64_t> block_size(const InferenceContext& context) {
   if (input != nullptr && input->size() != 4) {
     return context.error("the input must have 4 dimensions, not {}", ir::shape_to_string(*input));
   }
-  const std::string mode = context.text_attribute("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") {
-    return context.error("mode \"{}\" is neither DCR nor CRD", mode);
-  }
+  SLUICE_TRY(check_choice(context, "mode", {"DCR", "CRD"}));
   return block;
 }
 
@@ -104,9 +100,7 @@ Status infer_reverse_sequence(InferenceContext& context) {
   if (input->size() < 2) return context.error("the input must have 2 dimensions or more");
   const ir::Dim& expected = (*input)[static_cast<std::size_t>(batch)];
   // Lengths are one per batch item.
-  const bool differ = lengths->size() != 1 || (expected.is_known() && lengths->front().is_known() &&
-                                               expected != lengths->front());
-  if (differ) {
+  if (lengths->size() != 1 || !may_be_equal(expected, lengths->front())) {
     return context.error("sequence_lens must be [{}], not {}", expected.to_string(),
                          ir::shape_to_string(*lengths));
   }

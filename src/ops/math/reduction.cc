@@ -23,9 +23,7 @@ Result<std::optional<std::vector<bool>>> reduced_axes(const InferenceContext& co
   const bool all = axes.empty() && context.int_attribute("noop_with_empty_axes") == 0;
   std::vector<bool> reduced(rank, all);
   for (const std::int64_t axis : axes) {
-    const auto index = normalize_axis(axis, rank);
-    if (!index.is_ok()) return context.error("{}", index.status().message());
-    reduced[static_cast<std::size_t>(*index)] = true;
+    reduced[SLUICE_TRY(context.axis(axis, rank))] = true;
   }
   return std::optional(std::move(reduced));
 }
@@ -42,7 +40,6 @@ ir::Shape without(const ir::Shape& shape, const std::vector<bool>& reduced, bool
 Status infer_reduce(InferenceContext& context) {
   const ir::ElementType element = context.element(0);
   const bool keep_dims = context.int_attribute("keepdims") != 0;
-  context.set_output(0, element, std::nullopt);
   const ir::Shape* shape = context.shape(0);
   if (shape == nullptr) return ok_status();
   const auto reduced = SLUICE_TRY(reduced_axes(context, shape->size()));
@@ -84,15 +81,12 @@ ir::Dim add(const ir::Dim& a, const ir::Dim& b) { return a + b; }
 ir::Dim multiply(const ir::Dim& a, const ir::Dim& b) { return a * b; }
 
 Status infer_arg(InferenceContext& context) {
-  context.set_output(0, ir::ElementType::kI64, std::nullopt);
   const ir::Shape* shape = context.shape(0);
   if (shape == nullptr) return ok_status();
-  const auto axis = normalize_axis(context.int_attribute("axis"), shape->size());
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
-  const auto index = static_cast<std::size_t>(*axis);
-  if ((*shape)[index].is(0)) return context.error("axis {} is empty: nothing to choose", *axis);
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(shape->size()));
+  if ((*shape)[axis].is(0)) return context.error("axis {} is empty: nothing to choose", axis);
   std::vector<bool> reduced(shape->size(), false);
-  reduced[index] = true;
+  reduced[axis] = true;
   context.set_output(0, ir::ElementType::kI64,
                      without(*shape, reduced, context.int_attribute("keepdims") != 0));
   return ok_status();

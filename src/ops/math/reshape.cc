@@ -133,11 +133,9 @@ Result<std::vector<bool>> marked_axes(const InferenceContext& context,
                                       const std::vector<std::int64_t>& axes, std::size_t rank) {
   std::vector<bool> marked(rank, false);
   for (const std::int64_t axis : axes) {
-    const auto index = normalize_axis(axis, rank);
-    if (!index.is_ok()) return context.error("{}", index.status().message());
-    if (marked[static_cast<std::size_t>(*index)])
-      return context.error("axis {} stands twice", axis);
-    marked[static_cast<std::size_t>(*index)] = true;
+    const std::size_t place = SLUICE_TRY(context.axis(axis, rank));
+    if (marked[place]) return context.error("axis {} stands twice", axis);
+    marked[place] = true;
   }
   return marked;
 }
@@ -153,7 +151,6 @@ std::optional<std::vector<bool>> ones(const ir::Shape& shape) {
 }
 
 Status infer_squeeze(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) return ok_status();
   std::optional<std::vector<bool>> dropped;
@@ -178,7 +175,6 @@ Status infer_squeeze(InferenceContext& context) {
 }
 
 Status infer_unsqueeze(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) return ok_status();
   const auto axes = context.static_values(1);

@@ -1,6 +1,5 @@
 // A copy of a tensor with elements replaced, or combined, by index.
 #include <algorithm>
-#include <array>
 
 #include "ops/families.h"
 #include "ops/inference.h"
@@ -9,17 +8,7 @@ namespace sluice::ops {
 namespace {
 
 Status check_reduction(const InferenceContext& context) {
-  constexpr std::array<std::string_view, 5> kReductions = {"none", "add", "mul", "max", "min"};
-  const std::string reduction = context.text_attribute("reduction", "none");
-  if (std::find(kReductions.begin(), kReductions.end(), reduction) != kReductions.end()) {
-    return ok_status();
-  }
-  return context.error("reduction \"{}\" is not one of none, add, mul, max, min", reduction);
-}
-
-/// Symbols are compared by the run; here they fit.
-bool may_be_equal(const ir::Dim& a, const ir::Dim& b) {
-  return !a.is_known() || !b.is_known() || a == b;
+  return check_choice(context, "reduction", {"none", "add", "mul", "max", "min"});
 }
 
 Status infer_scatter_elements(InferenceContext& context) {
@@ -29,16 +18,15 @@ Status infer_scatter_elements(InferenceContext& context) {
   const ir::Shape* indices = context.shape(1);
   const ir::Shape* updates = context.shape(2);
   if (data == nullptr) return ok_status();
-  const auto axis = normalize_axis(context.int_attribute("axis"), data->size());
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(data->size()));
   if (indices == nullptr || updates == nullptr) return ok_status();
   bool fits = indices->size() == data->size() && updates->size() == data->size();
   for (std::size_t i = 0; fits && i < data->size(); ++i) {
     const ir::Dim& limit = (*data)[i];
     const ir::Dim& used = (*indices)[i];
     // Along the axis indices may exceed the data's number: several updates may meet one element.
-    const bool is_inside = static_cast<std::int64_t>(i) == *axis || !limit.is_known() ||
-                           !used.is_known() || used.value() <= limit.value();
+    const bool is_inside =
+        i == axis || !limit.is_known() || !used.is_known() || used.value() <= limit.value();
     fits = is_inside && may_be_equal(used, (*updates)[i]);
   }
   if (fits) return ok_status();
@@ -67,7 +55,7 @@ Status infer_scatter_nd(InferenceContext& context) {
   ir::Shape expected(indices->begin(), indices->end() - 1);
   expected.insert(expected.end(), data->begin() + depth.value(), data->end());
   if (std::equal(expected.begin(), expected.end(), updates->begin(), updates->end(),
-                 may_be_equal)) {
+                 ir::may_be_equal)) {
     return ok_status();
   }
   return context.error("updates must be {}, not {}", ir::shape_to_string(expected),
@@ -77,23 +65,18 @@ Status infer_scatter_nd(InferenceContext& context) {
 /// A cache [batch, ..., length, ...] with update [batch, ..., count, ...] written along `axis`.
 Status infer_tensor_scatter(InferenceContext& context) {
   SLUICE_TRY(infer_same_as_input(context));
-  const std::string mode = context.text_attribute("mode", "linear");
-  if (mode != "linear" && mode != "circular") {
-    return context.error("mode \"{}\" is neither linear nor circular", mode);
-  }
+  SLUICE_TRY(check_choice(context, "mode", {"linear", "circular"}));
   const ir::Shape* cache = context.shape(0);
   const ir::Shape* update = context.shape(1);
   if (cache == nullptr || update == nullptr) return ok_status();
-  const auto axis = normalize_axis(context.int_attribute("axis"), cache->size());
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
-  if (*axis == 0) return context.error("axis 0 is the batch");
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(cache->size()));
+  if (axis == 0) return context.error("axis 0 is the batch");
   bool fits = cache->size() == update->size();
   for (std::size_t i = 0; fits && i < cache->size(); ++i) {
     const ir::Dim& whole = (*cache)[i];
     const ir::Dim& part = (*update)[i];
-    const bool is_axis = static_cast<std::int64_t>(i) == *axis;
     // Both are known where they cannot be equal. An update shorter than the cache fits its axis.
-    fits = may_be_equal(whole, part) || (is_axis && part.value() <= whole.value());
+    fits = may_be_equal(whole, part) || (i == axis && part.value() <= whole.value());
   }
   if (fits) return ok_status();
   return context.error("update {} does not fit cache {}", ir::shape_to_string(*update),

@@ -26,15 +26,12 @@ Result<std::optional<std::size_t>> optional_axis(const InferenceContext& context
                                                  const ir::Shape& shape) {
   const auto* axis = context.attributes().find<std::int64_t>("axis");
   if (axis == nullptr) return std::optional<std::size_t>();
-  const auto index = normalize_axis(*axis, shape.size());
-  if (!index.is_ok()) return context.error("{}", index.status().message());
-  return std::optional(static_cast<std::size_t>(*index));
+  return std::optional(SLUICE_TRY(context.axis(*axis, shape.size())));
 }
 
 Status infer_compress(InferenceContext& context) {
   const ir::Shape* input = context.shape(0);
   const ir::Shape* condition = context.shape(1);
-  context.set_output(0, context.element(0), std::nullopt);
   if (input == nullptr) return ok_status();
   if (condition != nullptr && condition->size() != 1) {
     return context.error("the condition must be a vector, not {}", ir::shape_to_string(*condition));
@@ -55,7 +52,6 @@ Status infer_unique(InferenceContext& context) {
   const ir::Shape* input = context.shape(0);
   const ir::ElementType element = context.element(0);
   if (input == nullptr) {
-    context.set_output(0, element, std::nullopt);
     for (std::size_t i = 1; i < 4; ++i) {
       context.set_output(i, ir::ElementType::kI64, unknown_shape(context, 1));
     }

@@ -88,12 +88,12 @@ Result<std::optional<Cuts>> read_cuts(const InferenceContext& context, std::size
   }
   Cuts cuts(rank);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto axis = normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), rank);
-    if (!axis.is_ok()) return context.error("{}", axis.status().message());
-    std::optional<Cut>& cut = cuts[static_cast<std::size_t>(*axis)];
-    if (cut) return context.error("axis {} stands twice", *axis);
+    const std::size_t axis =
+        SLUICE_TRY(context.axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), rank));
+    std::optional<Cut>& cut = cuts[axis];
+    if (cut) return context.error("axis {} stands twice", axis);
     cut = Cut{(*starts)[i], (*ends)[i], steps ? (*steps)[i] : 1};
-    if (cut->step == 0) return context.error("the step of axis {} is 0", *axis);
+    if (cut->step == 0) return context.error("the step of axis {} is 0", axis);
   }
   return std::optional(std::move(cuts));
 }
@@ -119,7 +119,6 @@ void cut_values(InferenceContext& context, const Cut& cut) {
 }
 
 Status infer_slice(InferenceContext& context) {
-  context.set_output(0, context.element(0), std::nullopt);
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) return ok_status();
   const auto cuts = SLUICE_TRY(read_cuts(context, input->size()));

@@ -43,17 +43,11 @@ Result<Side> side_of(const InferenceContext& context, const std::string& prefix)
       num_found, prefix);
 }
 
-/// Table look-ups keep the shape and change the element type.
-Status set_like_input(InferenceContext& context, ElementType element) {
-  const ir::Shape* shape = context.shape(0);
-  context.set_output(0, element, shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
-  return ok_status();
-}
-
-/// Strings to numbers or numbers to strings.
+/// Strings to numbers or numbers to strings. Table look-ups keep the shape.
 Status infer_translation(InferenceContext& context) {
   const bool is_text = context.element(0) == ElementType::kString;
-  return set_like_input(context, is_text ? ElementType::kI64 : ElementType::kString);
+  set_like_input(context, is_text ? ElementType::kI64 : ElementType::kString);
+  return ok_status();
 }
 
 Status infer_label_encoder(InferenceContext& context) {
@@ -77,7 +71,8 @@ Status infer_label_encoder(InferenceContext& context) {
     return context.error("attribute \"default_tensor\" is {}; it must be one {}",
                          fallback->type.to_string(), ir::element_type_name(values.element));
   }
-  return set_like_input(context, values.element);
+  set_like_input(context, values.element);
+  return ok_status();
 }
 
 Status infer_category_mapper(InferenceContext& context) {

@@ -15,19 +15,14 @@ Status infer_scaler(InferenceContext& context) {
     const auto list = SLUICE_TRY(list_attribute<float>(context, name));
     SLUICE_TRY(check_per_feature(context, name, list.size(), rows.columns));
   }
-  const ir::Shape* shape = context.shape(0);
-  context.set_output(0, ir::ElementType::kF32,
-                     shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
+  set_like_input(context, ir::ElementType::kF32);
   return ok_status();
 }
 
 Status infer_normalizer(InferenceContext& context) {
-  static constexpr std::string_view kNorms[] = {"MAX", "L1", "L2"};
-  SLUICE_TRY(check_choice(context, "norm", kNorms));
+  SLUICE_TRY(check_choice(context, "norm", {"MAX", "L1", "L2"}));
   SLUICE_TRY(feature_rows(context));
-  const ir::Shape* shape = context.shape(0);
-  context.set_output(0, ir::ElementType::kF32,
-                     shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
+  set_like_input(context, ir::ElementType::kF32);
   return ok_status();
 }
 
@@ -47,10 +42,7 @@ Status infer_imputer(InferenceContext& context) {
 Status infer_extractor(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
   const ir::Shape* indices = context.shape(1);
-  if (data == nullptr) {
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
-  }
+  if (data == nullptr) return ok_status();
   if (data->empty()) return context.error("X is a scalar; it has no columns");
   ir::Dim count = indices == nullptr ? context.unknown_dim() : ir::Dim(1);
   if (indices != nullptr) {
@@ -92,7 +84,7 @@ Status infer_vectorizer(InferenceContext& context) {
     }
     // A vector is one row.
     const ir::Dim own = shape->size() == 1 ? ir::Dim(1) : (*shape)[0];
-    if (rows.is_known() && own.is_known() && rows != own) {
+    if (!may_be_equal(rows, own)) {
       return context.error("input {} {} has {} rows, another {}", i, ir::shape_to_string(*shape),
                            own.value(), rows.value());
     }

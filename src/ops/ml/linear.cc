@@ -55,8 +55,7 @@ Status infer_linear_classifier(InferenceContext& context) {
 // ---- support vectors ----------------------------------------------------------------------------
 
 Status check_kernel(const InferenceContext& context) {
-  static constexpr std::string_view kKernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
-  SLUICE_TRY(check_choice(context, "kernel_type", kKernels));
+  SLUICE_TRY(check_choice(context, "kernel_type", {"LINEAR", "POLY", "RBF", "SIGMOID"}));
   SLUICE_TRY(check_post_transform(context));
   const Floats parameters = SLUICE_TRY(list_attribute<float>(context, "kernel_params"));
   // Absent parameters are the kernels' defaults.

@@ -41,7 +41,7 @@ Status lower_one_hot(Lowering& op) {
   const Ints numbers = list_of<std::int64_t>(op, "cats_int64s");
   const Texts names = list_of<std::string>(op, "cats_strings");
   OperandId x = op.input(0);
-  if (names.empty()) x = SLUICE_TRY(cast(op, x, ElementType::kI64));
+  if (names.empty()) x = SLUICE_TRY(op.cast(x, ElementType::kI64));
   ir::Constant keys =
       names.empty() ? ir::make_i64_constant(numbers, length(numbers.size())) : text_vector(names);
   const bool must_find = op.int_of("zeros", 1) == 0;
@@ -50,7 +50,7 @@ Status lower_one_hot(Lowering& op) {
   std::iota(columns.begin(), columns.end(), 0);
   const OperandId stretched = SLUICE_TRY(op.emit("Unsqueeze", {places, op.ints({-1})}));
   const OperandId is_here = SLUICE_TRY(op.emit("Equal", {stretched, op.ints(columns)}));
-  return op.finish("Cast", {is_here}, {{"to", static_cast<std::int64_t>(ElementType::kF32)}});
+  return op.finish_cast(is_here, ElementType::kF32);
 }
 
 /// Names to the numbers at their places, or back; a default for unlisted elements.

@@ -30,7 +30,7 @@ Status lower_normalizer(Lowering& op) {
 Status lower_binarizer(Lowering& op) {
   const OperandId threshold = SLUICE_TRY(op.number(op.float_of("threshold")));
   const OperandId is_above = SLUICE_TRY(op.emit("Greater", {op.input(0), threshold}));
-  return op.finish("Cast", {is_above}, {{"to", static_cast<std::int64_t>(op.element(0))}});
+  return op.finish_cast(is_above, op.element(0));
 }
 
 Status lower_imputer(Lowering& op) {
@@ -38,9 +38,8 @@ Status lower_imputer(Lowering& op) {
   OperandId is_missing;
   OperandId value;
   if (ir::is_integer(op.element(0))) {
-    const OperandId wanted =
-        op.constant(ir::make_i64_constant({op.int_of("replaced_value_int64")}, {}));
-    const OperandId wide = SLUICE_TRY(cast(op, op.input(0), ir::ElementType::kI64));
+    const OperandId wanted = op.integer(op.int_of("replaced_value_int64"));
+    const OperandId wide = SLUICE_TRY(op.cast(op.input(0), ir::ElementType::kI64));
     is_missing = SLUICE_TRY(op.emit("Equal", {wide, wanted}));
     value = op.ints(list_of<std::int64_t>(op, "imputed_value_int64s"));
   } else {
@@ -49,7 +48,7 @@ Status lower_imputer(Lowering& op) {
                      ? SLUICE_TRY(op.emit("IsNaN", {op.input(0)}))
                      : SLUICE_TRY(op.emit("Equal", {op.input(0), SLUICE_TRY(op.number(replaced))}));
   }
-  value = SLUICE_TRY(cast(op, value, op.element(0)));
+  value = SLUICE_TRY(op.cast(value, op.element(0)));
   return op.finish("Where", {is_missing, value, op.input(0)});
 }
 

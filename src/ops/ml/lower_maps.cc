@@ -19,8 +19,7 @@ Status lower_cast_map(Lowering& op) {
   const ir::ElementType element = target == "TO_INT64"    ? ir::ElementType::kI64
                                   : target == "TO_STRING" ? ir::ElementType::kString
                                                           : ir::ElementType::kF32;
-  return op.finish("Cast", {SLUICE_TRY(as_matrix(op))},
-                   {{"to", static_cast<std::int64_t>(element)}});
+  return op.finish_cast(SLUICE_TRY(as_matrix(op)), element);
 }
 
 }  // namespace

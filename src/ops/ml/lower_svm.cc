@@ -118,7 +118,7 @@ Result<OperandId> votes(Lowering& op, const Machines& machines, OperandId values
     start[static_cast<std::size_t>(j)] += 1;
   });
   const OperandId is_first = SLUICE_TRY(op.emit("Greater", {values, scalar(op, 0)}));
-  const OperandId number = SLUICE_TRY(cast(op, is_first, ir::ElementType::kF32));
+  const OperandId number = SLUICE_TRY(op.cast(is_first, ir::ElementType::kF32));
   return op.emit(
       "Gemm", {number, floats(op, moved.values, {moved.rows, moved.columns}), vector(op, start)});
 }

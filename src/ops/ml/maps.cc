@@ -40,10 +40,8 @@ Status infer_dict_vectorizer(InferenceContext& context) {
 }
 
 Status infer_cast_map(InferenceContext& context) {
-  static constexpr std::string_view kTargets[] = {"TO_FLOAT", "TO_INT64", "TO_STRING"};
-  static constexpr std::string_view kForms[] = {"DENSE", "SPARSE"};
-  SLUICE_TRY(check_choice(context, "cast_to", kTargets));
-  SLUICE_TRY(check_choice(context, "map_form", kForms));
+  SLUICE_TRY(check_choice(context, "cast_to", {"TO_FLOAT", "TO_INT64", "TO_STRING"}));
+  SLUICE_TRY(check_choice(context, "map_form", {"DENSE", "SPARSE"}));
   Rows rows = SLUICE_TRY(feature_rows(context));
   if (context.text_attribute("map_form") == "SPARSE") {
     const std::int64_t count = context.int_attribute("max_map");

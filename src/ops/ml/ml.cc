@@ -1,6 +1,5 @@
 #include "ops/ml/ml.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace sluice::ops {
@@ -25,22 +24,9 @@ Status check_per_feature(const InferenceContext& context, std::string_view name,
                        count, columns.value());
 }
 
-Status check_choice(const InferenceContext& context, std::string_view name,
-                    std::span<const std::string_view> allowed) {
-  const std::string value = context.text_attribute(name);
-  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return ok_status();
-  std::string list;
-  for (const std::string_view choice : allowed) {
-    list += list.empty() ? "" : ", ";
-    list += choice;
-  }
-  return context.error("attribute \"{}\" is \"{}\"; it must be one of {}", name, value, list);
-}
-
 Status check_post_transform(const InferenceContext& context) {
-  static constexpr std::string_view kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
-                                                     "PROBIT"};
-  return check_choice(context, "post_transform", kTransforms);
+  return check_choice(context, "post_transform",
+                      {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"});
 }
 
 Result<ClassLabels> class_labels(const InferenceContext& context, std::string_view ints,

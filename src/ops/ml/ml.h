@@ -42,10 +42,6 @@ Result<Rows> feature_rows(InferenceContext& context);
 Status check_per_feature(const InferenceContext& context, std::string_view name, std::size_t size,
                          const ir::Dim& columns);
 
-/// Attribute `name` is one of `allowed`.
-Status check_choice(const InferenceContext& context, std::string_view name,
-                    std::span<const std::string_view> allowed);
-
 /// Attribute `post_transform` names one.
 Status check_post_transform(const InferenceContext& context);
 

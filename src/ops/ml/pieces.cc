@@ -31,7 +31,7 @@ Result<OperandId> probit(Lowering& op, OperandId x) {
     return op.emit(kind, {a, b});
   };
   const OperandId one = f64(op, 1);
-  const OperandId wide = SLUICE_TRY(cast(op, x, ElementType::kF64));
+  const OperandId wide = SLUICE_TRY(op.cast(x, ElementType::kF64));
   const OperandId y = SLUICE_TRY(binary("Sub", SLUICE_TRY(binary("Add", wide, wide)), one));
   const OperandId rest = SLUICE_TRY(binary("Sub", one, y));
   const OperandId both = SLUICE_TRY(binary("Mul", rest, SLUICE_TRY(binary("Add", one, y))));
@@ -44,7 +44,7 @@ Result<OperandId> probit(Lowering& op, OperandId x) {
   const OperandId size = SLUICE_TRY(op.emit("Sqrt", {SLUICE_TRY(binary("Sub", inner, h))}));
   const OperandId scaled = SLUICE_TRY(binary("Mul", size, f64(op, std::numbers::sqrt2)));
   const OperandId sign = SLUICE_TRY(op.emit("Sign", {y}));
-  return cast(op, SLUICE_TRY(binary("Mul", scaled, sign)), ElementType::kF32);
+  return op.cast(SLUICE_TRY(binary("Mul", scaled, sign)), ElementType::kF32);
 }
 
 /// Softmax over the nonzero scores; scores of 0 or nearly 0 stay unchanged.
@@ -89,13 +89,9 @@ OperandId texts(Lowering& op, const std::vector<std::string>& values) {
   return op.constant(ir::make_text_constant(views, {static_cast<std::int64_t>(views.size())}));
 }
 
-Result<OperandId> cast(Lowering& op, OperandId x, ElementType element) {
-  return op.emit("Cast", {x}, {{"to", static_cast<std::int64_t>(element)}});
-}
-
 Result<OperandId> as_f32(Lowering& op, std::size_t index) {
   if (op.element(index) == ElementType::kF32) return op.input(index);
-  return cast(op, op.input(index), ElementType::kF32);
+  return op.cast(op.input(index), ElementType::kF32);
 }
 
 Result<OperandId> rows_of(Lowering& op, std::size_t index) {
@@ -122,7 +118,7 @@ Result<OperandId> best_column(Lowering& op, OperandId scores) {
 }
 
 Status finish_pair_labels(Lowering& op, OperandId is_second) {
-  return finish_labels(op, SLUICE_TRY(cast(op, is_second, ElementType::kI64)));
+  return finish_labels(op, SLUICE_TRY(op.cast(is_second, ElementType::kI64)));
 }
 
 Status finish_scores(Lowering& op, OperandId scores, std::int64_t count, int output) {

@@ -25,7 +25,6 @@ ir::OperandId scalar(Lowering& op, float value);
 /// A constant vector of strings.
 ir::OperandId texts(Lowering& op, const std::vector<std::string>& values);
 
-Result<ir::OperandId> cast(Lowering& op, ir::OperandId x, ir::ElementType element);
 /// Input `index`, cast where it is not f32.
 Result<ir::OperandId> as_f32(Lowering& op, std::size_t index);
 /// Features as a matrix of f32.

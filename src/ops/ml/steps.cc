@@ -12,9 +12,7 @@ Status infer_find_key(InferenceContext& context) {
   if (keys != nullptr && keys->size() != 1) {
     return context.error("keys {} must be a vector", ir::shape_to_string(*keys));
   }
-  const ir::Shape* shape = context.shape(0);
-  context.set_output(0, ir::ElementType::kI64,
-                     shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
+  set_like_input(context, ir::ElementType::kI64);
   return ok_status();
 }
 
@@ -25,7 +23,7 @@ Status infer_distances(InferenceContext& context) {
     if (shape == nullptr || shape->size() == 2) continue;
     return context.error("{} must have shape [rows, columns]", ir::shape_to_string(*shape));
   }
-  if (a && b && (*a)[1].is_known() && (*b)[1].is_known() && (*a)[1] != (*b)[1]) {
+  if (a && b && !may_be_equal((*a)[1], (*b)[1])) {
     return context.error("the rows of {} and {} differ in length", ir::shape_to_string(*a),
                          ir::shape_to_string(*b));
   }

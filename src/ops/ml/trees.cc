@@ -72,8 +72,7 @@ Status check_trees(const InferenceContext& context, const std::string& weights,
 }
 
 Status infer_regressor(InferenceContext& context) {
-  static constexpr std::string_view kAggregates[] = {"SUM", "AVERAGE", "MIN", "MAX"};
-  SLUICE_TRY(check_choice(context, "aggregate_function", kAggregates));
+  SLUICE_TRY(check_choice(context, "aggregate_function", {"SUM", "AVERAGE", "MIN", "MAX"}));
   SLUICE_TRY(check_post_transform(context));
   const std::int64_t targets = SLUICE_TRY(num_targets(context));
   const Rows rows = SLUICE_TRY(feature_rows(context));

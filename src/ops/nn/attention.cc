@@ -30,10 +30,8 @@ Result<Heads> heads_of(const InferenceContext& context, std::size_t index,
 
 Status check_heads(const InferenceContext& context, const Heads& q, const Heads& k,
                    const Heads& v) {
-  const auto clash = [](const ir::Dim& a, const ir::Dim& b) {
-    return a.is_known() && b.is_known() && a != b;
-  };
-  if (clash(q.size, k.size) || clash(k.length, v.length) || clash(k.heads, v.heads)) {
+  if (!may_be_equal(q.size, k.size) || !may_be_equal(k.length, v.length) ||
+      !may_be_equal(k.heads, v.heads)) {
     return context.error("Q {}, K {} and V {} do not fit", ir::shape_to_string(*context.shape(0)),
                          ir::shape_to_string(*context.shape(1)),
                          ir::shape_to_string(*context.shape(2)));
@@ -51,11 +49,7 @@ Status check_heads(const InferenceContext& context, const Heads& q, const Heads&
 Status infer_attention(InferenceContext& context) {
   const ir::ElementType element = context.element(0);
   for (std::size_t i = 0; i < 3; ++i) {
-    if (context.shape(i) != nullptr) continue;
-    for (std::size_t o = 0; o < 4; ++o) {
-      context.set_output(o, o == 2 ? context.element(2) : element, std::nullopt);
-    }
-    return ok_status();
+    if (context.shape(i) == nullptr) return ok_status();
   }
   const Heads q = SLUICE_TRY(heads_of(context, 0, "q_num_heads"));
   const Heads k = SLUICE_TRY(heads_of(context, 1, "kv_num_heads"));

@@ -1,7 +1,6 @@
 // Operators that carry a state from one piece of a sequence to the next: CausalConvWithState,
 // LinearAttention.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "ops/families.h"
@@ -15,14 +14,12 @@ using ir::Dim;
 constexpr TypeSet kShortFloats = {ir::ElementType::kF16, ir::ElementType::kBf16,
                                   ir::ElementType::kF32};
 
-bool may_be_equal(const Dim& a, const Dim& b) { return !a.is_known() || !b.is_known() || a == b; }
-
 /// Checks that input `index` has this shape; unknown dimensions match any.
 Status expect_shape(const InferenceContext& context, std::size_t index, std::string_view name,
                     const ir::Shape& expected) {
   const ir::Shape* given = context.shape(index);
-  if (given == nullptr ||
-      std::equal(given->begin(), given->end(), expected.begin(), expected.end(), may_be_equal)) {
+  if (given == nullptr || std::equal(given->begin(), given->end(), expected.begin(), expected.end(),
+                                     ir::may_be_equal)) {
     return ok_status();
   }
   return context.error("{} {} must be {}", name, ir::shape_to_string(*given),
@@ -30,15 +27,9 @@ Status expect_shape(const InferenceContext& context, std::size_t index, std::str
 }
 
 Status infer_causal_conv(InferenceContext& context) {
-  const std::string activation = context.text_attribute("activation", "none");
-  if (activation != "none" && activation != "silu" && activation != "swish") {
-    return context.error("activation \"{}\" is not one of none, silu, swish", activation);
-  }
+  SLUICE_TRY(check_choice(context, "activation", {"none", "silu", "swish"}));
   const ir::Shape* x = context.shape(0);
   const ir::Shape* weight = context.shape(1);
-  // Set first: a return before the shapes are known leaves outputs of unknown shape.
-  context.set_output(0, context.element(0), std::nullopt);
-  context.set_output(1, context.element(0), std::nullopt);
   if (x == nullptr || weight == nullptr) return ok_status();
   if (x->size() != 3) {
     return context.error("input {} must be [batch, channels, length]", ir::shape_to_string(*x));
@@ -60,12 +51,8 @@ Status infer_causal_conv(InferenceContext& context) {
 
 /// The inputs that the rule reads, and no others.
 Status check_update_rule(const InferenceContext& context) {
-  constexpr std::array<std::string_view, 4> kRules = {"linear", "gated", "delta", "gated_delta"};
+  SLUICE_TRY(check_choice(context, "update_rule", {"linear", "gated", "delta", "gated_delta"}));
   const std::string rule = context.text_attribute("update_rule", "gated_delta");
-  if (std::find(kRules.begin(), kRules.end(), rule) == kRules.end()) {
-    return context.error("update_rule \"{}\" is not one of linear, gated, delta, gated_delta",
-                         rule);
-  }
   const bool takes_decay = rule.starts_with("gated");
   const bool takes_beta = rule.ends_with("delta");
   if (context.has_input(4) != takes_decay) {
@@ -98,7 +85,6 @@ Status check_heads(const InferenceContext& context, std::int64_t q_heads, std::i
 Status infer_linear_attention(InferenceContext& context) {
   SLUICE_TRY(check_update_rule(context));
   const ir::ElementType state_type = context.has_input(3) ? context.element(3) : context.element(0);
-  context.set_output(0, context.element(0), std::nullopt);
   context.set_output(1, state_type, std::nullopt);
   for (std::size_t i = 0; i < 3; ++i) {
     if (context.shape(i) == nullptr) return ok_status();

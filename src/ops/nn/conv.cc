@@ -43,7 +43,7 @@ Status check_groups(const InferenceContext& context, const ir::Dim& data_channel
   if (group < 1) return context.error("group is {}", group);
   // Weights [M, C/group, ...]: each group reads its own channels of the data.
   const ir::Dim expected = weight_channels * group;
-  if (data_channels.is_known() && expected.is_known() && data_channels != expected) {
+  if (!may_be_equal(data_channels, expected)) {
     return context.error("data has {} channels, the weights take {} ({} groups of {})",
                          data_channels.to_string(), expected.to_string(), group,
                          weight_channels.to_string());
@@ -98,8 +98,7 @@ Status check_per_channel(const InferenceContext& context, std::size_t input) {
   const ir::Shape* vector = context.shape(input);
   if (weights == nullptr || vector == nullptr) return ok_status();
   const bool fits =
-      vector->size() == 1 && !weights->empty() &&
-      (!(*vector)[0].is_known() || !(*weights)[0].is_known() || (*vector)[0] == (*weights)[0]);
+      vector->size() == 1 && !weights->empty() && may_be_equal((*vector)[0], (*weights)[0]);
   return fits ? ok_status()
               : context.error("input {} is {}; it must have a number per channel of the weights {}",
                               input, ir::shape_to_string(*vector), ir::shape_to_string(*weights));
@@ -122,10 +121,7 @@ Status infer_quantized_conv(InferenceContext& context) {
 Status infer_conv_transpose(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
   const ir::Shape* weights = context.shape(1);
-  if (data == nullptr || weights == nullptr) {
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
-  }
+  if (data == nullptr || weights == nullptr) return ok_status();
   SLUICE_TRY(check_ranks(context, *data, *weights));
   const std::int64_t group = context.int_attribute("group", 1);
   if (group < 1) return context.error("group is {}", group);

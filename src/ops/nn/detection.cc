@@ -75,10 +75,9 @@ Status infer_top_k(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
   std::optional<ir::Shape> shape;
   if (data != nullptr) {
-    const auto axis = normalize_axis(context.int_attribute("axis", -1), data->size());
-    if (!axis.is_ok()) return context.error("{}", axis.status().message());
+    const std::size_t axis = SLUICE_TRY(context.axis_attribute(data->size(), -1));
     shape = *data;
-    ir::Dim& dim = (*shape)[static_cast<std::size_t>(axis.value())];
+    ir::Dim& dim = (*shape)[axis];
     const Values* k = context.values(1);
     if (k != nullptr && k->size() == 1) {
       const ir::Dim& wanted = k->front();

@@ -35,8 +35,6 @@ Status infer_reorder(InferenceContext& context) {
   return ok_status();
 }
 
-bool clash(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }
-
 /// [B, L, H * D] as [B, H, L, D], with as many heads as the attribute says; four axes as they are.
 Result<ir::Shape> shape_of_heads(InferenceContext& context, std::size_t input,
                                  std::string_view attribute) {
@@ -55,8 +53,9 @@ Result<ir::Shape> shape_of_heads(InferenceContext& context, std::size_t input,
 
 Status check_operands(const InferenceContext& context, const ir::Shape& q, const ir::Shape& k,
                       const ir::Shape& v) {
-  if (clash(q[0], k[0]) || clash(q[3], k[3]) || clash(k[0], v[0]) || clash(k[1], v[1]) ||
-      clash(k[2], v[2]) ||
+  const bool fit = may_be_equal(q[0], k[0]) && may_be_equal(q[3], k[3]) &&
+                   may_be_equal(k[0], v[0]) && may_be_equal(k[1], v[1]) && may_be_equal(k[2], v[2]);
+  if (!fit ||
       (q[1].is_known() && k[1].is_known() && (k[1].is(0) || q[1].value() % k[1].value() != 0))) {
     return context.error("q {}, k {} and v {} do not fit", ir::shape_to_string(q),
                          ir::shape_to_string(k), ir::shape_to_string(v));
@@ -76,11 +75,7 @@ ir::Shape packed(InferenceContext& context, const ir::Shape& y) {
 Status infer_fused_attention(InferenceContext& context) {
   const ir::ElementType element = context.element(0);
   for (std::size_t i = 0; i < 3; ++i) {
-    if (context.shape(i) != nullptr) continue;
-    for (std::size_t output = 0; output < 3; ++output) {
-      context.set_output(output, element, std::nullopt);
-    }
-    return ok_status();
+    if (context.shape(i) == nullptr) return ok_status();
   }
   const ir::Shape q = SLUICE_TRY(shape_of_heads(context, 0, "q_num_heads"));
   ir::Shape keys = SLUICE_TRY(shape_of_heads(context, 1, "kv_num_heads"));

@@ -9,10 +9,7 @@ namespace sluice::ops {
 namespace {
 
 Status check_decoder(const InferenceContext& context) {
-  const std::string format = context.text_attribute("pixel_format", "RGB");
-  if (format != "RGB" && format != "BGR" && format != "Grayscale") {
-    return context.error("pixel_format \"{}\" is not one of RGB, BGR, Grayscale", format);
-  }
+  SLUICE_TRY(check_choice(context, "pixel_format", {"RGB", "BGR", "Grayscale"}));
   const ir::Shape* stream = context.shape(0);
   if (stream != nullptr && stream->size() != 1) {
     return context.error("the stream must be a vector of bytes, not {}",

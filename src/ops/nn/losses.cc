@@ -1,5 +1,4 @@
 // Losses: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss.
-#include <string>
 #include <utility>
 
 #include "ops/families.h"
@@ -15,9 +14,7 @@ Status check_labels(const InferenceContext& context) {
   if (scores == nullptr || labels == nullptr) return ok_status();
   bool fits = scores->size() >= 2 && labels->size() + 1 == scores->size();
   for (std::size_t i = 0; fits && i < labels->size(); ++i) {
-    const ir::Dim& a = (*labels)[i];
-    const ir::Dim& b = (*scores)[i == 0 ? 0 : i + 1];
-    fits = !a.is_known() || !b.is_known() || a == b;
+    fits = may_be_equal((*labels)[i], (*scores)[i == 0 ? 0 : i + 1]);
   }
   if (!fits) {
     return context.error("labels {} do not fit scores {}", ir::shape_to_string(*labels),
@@ -28,14 +25,12 @@ Status check_labels(const InferenceContext& context) {
 
 Status infer_loss(InferenceContext& context) {
   SLUICE_TRY(check_labels(context));
-  const std::string reduction = context.text_attribute("reduction", "mean");
+  SLUICE_TRY(check_choice(context, "reduction", {"none", "mean", "sum"}));
   const ir::Shape* scores = context.shape(0);
   const ir::Shape* labels = context.shape(1);
   std::optional<ir::Shape> shape = ir::Shape();
-  if (reduction == "none") {
+  if (context.text_attribute("reduction") == "none") {
     shape = labels ? std::optional<ir::Shape>(*labels) : std::nullopt;
-  } else if (reduction != "mean" && reduction != "sum") {
-    return context.error("reduction \"{}\" is not one of none, mean, sum", reduction);
   }
   context.set_output(0, context.element(0), std::move(shape));
   context.set_output(1, context.element(0),

@@ -36,7 +36,7 @@ Result<ir::Shape> product_shape(const InferenceContext& context, ir::Shape a, ir
   if (is_column) b.emplace_back(1);
   const ir::Dim& inner_a = a.back();
   const ir::Dim& inner_b = b[b.size() - 2];
-  if (inner_a.is_known() && inner_b.is_known() && inner_a != inner_b) {
+  if (!may_be_equal(inner_a, inner_b)) {
     return context.error("matrices {} and {} do not multiply: {} columns against {} rows",
                          ir::shape_to_string(a), ir::shape_to_string(b), inner_a.to_string(),
                          inner_b.to_string());
@@ -111,10 +111,7 @@ Status infer_narrow_matmul(InferenceContext& context) {
   if (b == nullptr || b->size() != 2) return context.error("B must be a matrix");
   const bool is_flipped = context.int_attribute("transB") != 0;
   SLUICE_TRY(check_blocks(context, is_flipped));
-  if (a == nullptr) {
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
-  }
+  if (a == nullptr) return ok_status();
   ir::Shape straight = *b;
   if (is_flipped) {
     straight = {SLUICE_TRY(multiplied_rows(context, (*b)[1], *a)), (*b)[0]};
@@ -139,7 +136,7 @@ Status infer_gemm(InferenceContext& context) {
   const bool flip_b = context.int_attribute("transB") != 0;
   const ir::Dim& inner_a = (*a)[flip_a ? 0 : 1];
   const ir::Dim& inner_b = (*b)[flip_b ? 1 : 0];
-  if (inner_a.is_known() && inner_b.is_known() && inner_a != inner_b) {
+  if (!may_be_equal(inner_a, inner_b)) {
     return context.error("A {} and B {} do not multiply: {} against {}", ir::shape_to_string(*a),
                          ir::shape_to_string(*b), inner_a.to_string(), inner_b.to_string());
   }
@@ -165,9 +162,7 @@ Status infer_det(InferenceContext& context) {
   std::optional<ir::Shape> batch;
   if (shape != nullptr) {
     const std::size_t rank = shape->size();
-    const bool is_square =
-        rank >= 2 && (!(*shape)[rank - 2].is_known() || !(*shape)[rank - 1].is_known() ||
-                      (*shape)[rank - 2] == (*shape)[rank - 1]);
+    const bool is_square = rank >= 2 && may_be_equal((*shape)[rank - 2], (*shape)[rank - 1]);
     if (!is_square) return context.error("{} is not square", ir::shape_to_string(*shape));
     batch = ir::Shape(shape->begin(), shape->end() - 2);
   }

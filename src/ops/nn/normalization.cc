@@ -22,8 +22,7 @@ Status check_per_channel(const InferenceContext& context, std::size_t first, std
   for (std::size_t i = first; i <= last; ++i) {
     const ir::Shape* vector = context.shape(i);
     if (vector == nullptr) continue;
-    const bool fits = vector->size() == 1 && (!(*vector)[0].is_known() || !channels.is_known() ||
-                                              (*vector)[0] == channels);
+    const bool fits = vector->size() == 1 && may_be_equal((*vector)[0], channels);
     if (!fits) {
       return context.error("input {} has shape {}, the data {} has {} channels", i,
                            ir::shape_to_string(*vector), ir::shape_to_string(*data),
@@ -76,7 +75,7 @@ Status infer_per_channel(InferenceContext& context) {
 }
 
 /// Scale and bias must broadcast to the axes from `axis` on; the output has the data's shape.
-Status check_suffix(const InferenceContext& context, std::int64_t axis, std::size_t index) {
+Status check_suffix(const InferenceContext& context, std::size_t axis, std::size_t index) {
   const ir::Shape* vector = context.shape(index);
   if (vector == nullptr) return ok_status();
   const ir::Shape& data = *context.shape(0);
@@ -106,15 +105,11 @@ Status infer_layer_normalization(InferenceContext& context) {
   // Mean and inverse deviation have one element where the normalized axes were.
   std::optional<ir::Shape> statistics;
   if (const ir::Shape* data = context.shape(0)) {
-    const std::int64_t axis =
-        SLUICE_TRY(normalize_axis(context.int_attribute("axis", -1), data->size())
-                       .with_context(context.operation().describe()));
+    const std::size_t axis = SLUICE_TRY(context.axis_attribute(data->size(), -1));
     SLUICE_TRY(check_suffix(context, axis, 1));
     SLUICE_TRY(check_suffix(context, axis, 2));
     statistics = *data;
-    for (std::size_t i = static_cast<std::size_t>(axis); i < statistics->size(); ++i) {
-      (*statistics)[i] = 1;
-    }
+    for (std::size_t i = axis; i < statistics->size(); ++i) (*statistics)[i] = 1;
   }
   SLUICE_TRY(infer_same_as_input(context));
   context.set_output(1, *stash, statistics);
@@ -123,15 +118,11 @@ Status infer_layer_normalization(InferenceContext& context) {
 }
 
 Status infer_rms_normalization(InferenceContext& context) {
-  const ir::Shape* data = context.shape(0);
-  if (data != nullptr) {
-    const std::int64_t axis =
-        SLUICE_TRY(normalize_axis(context.int_attribute("axis", -1), data->size())
-                       .with_context(context.operation().describe()));
-    SLUICE_TRY(check_suffix(context, axis, 1));
+  if (const ir::Shape* data = context.shape(0)) {
+    SLUICE_TRY(check_suffix(context, SLUICE_TRY(context.axis_attribute(data->size(), -1)), 1));
   }
   // The result has the type of the scale, which may be wider than that of the data.
-  context.set_output(0, context.element(1), data ? std::optional<ir::Shape>(*data) : std::nullopt);
+  set_like_input(context, context.element(1));
   return ok_status();
 }
 
@@ -154,8 +145,7 @@ Status infer_group_normalization(InferenceContext& context) {
 
 Status infer_along_axis(InferenceContext& context) {
   if (const ir::Shape* data = context.shape(0)) {
-    const auto axis = normalize_axis(context.int_attribute("axis", -1), data->size());
-    if (!axis.is_ok()) return context.error("{}", axis.status().message());
+    SLUICE_TRY(context.axis_attribute(data->size(), -1));
   }
   return infer_same_as_input(context);
 }

@@ -46,13 +46,11 @@ ir::Dim row_size(const InferenceContext& context, std::size_t input) {
   return context.element(input) == ir::ElementType::kI8 ? row - kScaleBytes : row;
 }
 
-bool differ(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }
-
 Status check_pools(const InferenceContext& context) {
   const ir::Shape& keys = *context.shape(1);
   const ir::Shape& values = *context.shape(2);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (!differ(keys[axis], values[axis])) continue;
+    if (may_be_equal(keys[axis], values[axis])) continue;
     return context.error("keys {} and values {} do not fit", ir::shape_to_string(keys),
                          ir::shape_to_string(values));
   }
@@ -84,10 +82,7 @@ Result<std::optional<std::int64_t>> query_heads(const InferenceContext& context)
 Status infer_paged_attention(InferenceContext& context) {
   for (std::size_t i = 0; i < std::size(kRanks); ++i) {
     const ir::Shape* shape = context.shape(i);
-    if (shape == nullptr) {
-      context.set_output(0, context.element(0), std::nullopt);
-      return ok_status();
-    }
+    if (shape == nullptr) return ok_status();
     if (shape->size() != kRanks[i]) {
       return context.error("input {} has rank {}; expected {}", i, shape->size(), kRanks[i]);
     }
@@ -95,7 +90,7 @@ Status infer_paged_attention(InferenceContext& context) {
   SLUICE_TRY(check_pools(context));
   const ir::Dim& rows = (*context.shape(0))[0];
   for (const std::size_t i : {3U, 4U}) {
-    if (!differ(rows, context.shape(i)->front())) continue;
+    if (may_be_equal(rows, context.shape(i)->front())) continue;
     return context.error("input {} has {} rows and q has {}", i, context.shape(i)->front().value(),
                          rows.value());
   }
@@ -109,10 +104,7 @@ Status infer_paged_attention(InferenceContext& context) {
 
 Status infer_round_rows(InferenceContext& context) {
   const ir::Shape* x = context.shape(0);
-  if (x == nullptr) {
-    context.set_output(0, ir::ElementType::kI8, std::nullopt);
-    return ok_status();
-  }
+  if (x == nullptr) return ok_status();
   if (x->empty()) return context.error("x has no rows");
   ir::Shape y = *x;
   y.back() = y.back() + kScaleBytes;

@@ -34,19 +34,18 @@ Status check_scale(const InferenceContext& context) {
   // A scale of one number fits any axis; with blocks it counts as a tensor.
   if (data == nullptr || scale == nullptr) return ok_status();
   if (scale->empty() || (is_single(*scale) && block == 0)) return ok_status();
-  const auto axis = normalize_axis(context.int_attribute("axis", 1), data->size());
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(data->size(), 1));
   // The axis is read only now: a scalar scale allows any value of the attribute, also one out of
   // range.
-  const ir::Dim& along = (*data)[static_cast<std::size_t>(axis.value())];
+  const ir::Dim& along = (*data)[axis];
   if (block > 0) {
     if (scale->size() != data->size())
       return context.error("a block's scale needs the data's rank");
     return ok_status();
   }
-  if (scale->size() != 1 || ((*scale)[0].is_known() && along.is_known() && (*scale)[0] != along)) {
-    return context.error("scale {} does not fit axis {} of {}", ir::shape_to_string(*scale),
-                         axis.value(), ir::shape_to_string(*data));
+  if (scale->size() != 1 || !may_be_equal((*scale)[0], along)) {
+    return context.error("scale {} does not fit axis {} of {}", ir::shape_to_string(*scale), axis,
+                         ir::shape_to_string(*data));
   }
   return ok_status();
 }
@@ -58,11 +57,6 @@ Result<std::optional<ElementType>> output_dtype(const InferenceContext& context)
   const auto element = ir::element_type_from_onnx(number);
   if (!element) return context.error("output_dtype {} is not an element type", number);
   return element;
-}
-
-void set_output_like_input(InferenceContext& context, ElementType element) {
-  const ir::Shape* data = context.shape(0);
-  context.set_output(0, element, data ? std::optional<ir::Shape>(*data) : std::nullopt);
 }
 
 Status infer_quantize(InferenceContext& context) {
@@ -79,7 +73,7 @@ Status infer_quantize(InferenceContext& context) {
   if (!kQuantizedTypes.contains(element) && element != ElementType::kUndefined) {
     return context.error("it cannot quantize to {}", ir::element_type_name(element));
   }
-  set_output_like_input(context, element);
+  set_like_input(context, element);
   return ok_status();
 }
 
@@ -93,12 +87,12 @@ Status infer_dequantize(InferenceContext& context) {
   if (!kFloats.contains(element) && element != ElementType::kUndefined) {
     return context.error("it cannot dequantize to {}", ir::element_type_name(element));
   }
-  set_output_like_input(context, element);
+  set_like_input(context, element);
   return ok_status();
 }
 
 Status infer_dynamic_quantize(InferenceContext& context) {
-  set_output_like_input(context, ElementType::kU8);
+  set_like_input(context, ElementType::kU8);
   // The scale and the zero point, which the operator finds from the data.
   context.set_output(1, ElementType::kF32, ir::Shape());
   context.set_output(2, ElementType::kU8, ir::Shape());
@@ -110,7 +104,7 @@ Status infer_byte_table(InferenceContext& context) {
   if (table != nullptr && (table->size() != 1 || ((*table)[0].is_known() && (*table)[0] != 256))) {
     return context.error("the table is {}, not [256]", ir::shape_to_string(*table));
   }
-  set_output_like_input(context, ElementType::kU8);
+  set_like_input(context, ElementType::kU8);
   return ok_status();
 }
 

@@ -31,8 +31,7 @@ Status infer_random(InferenceContext& context) {
 
 Status infer_like(InferenceContext& context) {
   const ElementType element = SLUICE_TRY(dtype(context, context.element(0)));
-  const ir::Shape* shape = context.shape(0);
-  context.set_output(0, element, shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
+  set_like_input(context, element);
   return ok_status();
 }
 

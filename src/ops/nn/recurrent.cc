@@ -12,13 +12,11 @@ namespace {
 constexpr TypeSet kLengths = {ir::ElementType::kI32};
 
 Result<std::int64_t> num_directions(const InferenceContext& context) {
-  const std::string direction = context.text_attribute("direction", "forward");
-  if (direction == "forward" || direction == "reverse") return 1;
-  if (direction == "bidirectional") return 2;
-  return context.error("direction \"{}\" is not one of forward, reverse, bidirectional", direction);
+  SLUICE_TRY(check_choice(context, "direction", {"forward", "reverse", "bidirectional"}));
+  return context.text_attribute("direction") == "bidirectional" ? 2 : 1;
 }
 
-bool clashes(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }
+bool clashes(const ir::Dim& a, const ir::Dim& b) { return !may_be_equal(a, b); }
 
 Status check_weights(const InferenceContext& context, std::int64_t gates, std::int64_t directions,
                      const ir::Dim& hidden) {

@@ -105,10 +105,7 @@ bool is_given(const InferenceContext& context, std::size_t index) {
 
 Status infer_resize(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
-  if (data == nullptr) {
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
-  }
+  if (data == nullptr) return ok_status();
   ir::Shape shape = *data;
   const auto axes = SLUICE_TRY(resized_axes(context, shape.size()));
   if (is_given(context, 2) == is_given(context, 3)) {

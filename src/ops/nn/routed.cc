@@ -29,10 +29,6 @@ constexpr TypeSet kRoutedTypes = {ElementType::kF32, ElementType::kF16, ElementT
                                   ElementType::kU4,  ElementType::kI4,  ElementType::kU8,
                                   ElementType::kI8};
 
-bool contradict(const ir::Dim& a, const ir::Dim& b) {
-  return a.is_known() && b.is_known() && a != b;
-}
-
 /// Scales and zero points are as many as B has blocks.
 Status check_scales(const InferenceContext& context, const ir::Shape& b) {
   const std::int64_t size = context.int_attribute("block_size");
@@ -45,9 +41,10 @@ Status check_scales(const InferenceContext& context, const ir::Shape& b) {
   for (const std::size_t input : {kRoutedScales, kRoutedZeros}) {
     const ir::Shape* shape = context.shape(input);
     if (shape == nullptr) continue;
-    const bool fits = shape->size() == 3 && !contradict((*shape)[0], b[0]) &&
-                      !contradict((*shape)[1], b[1]) && b[2].is_known() && (*shape)[2].is_known() &&
-                      b[2].value() % size == 0 && b[2].value() / size == (*shape)[2].value();
+    const bool fits = shape->size() == 3 && may_be_equal((*shape)[0], b[0]) &&
+                      may_be_equal((*shape)[1], b[1]) && b[2].is_known() &&
+                      (*shape)[2].is_known() && b[2].value() % size == 0 &&
+                      b[2].value() / size == (*shape)[2].value();
     if (!fits) {
       return context.error("{} does not fit B {} in blocks of {}", ir::shape_to_string(*shape),
                            ir::shape_to_string(b), size);
@@ -62,17 +59,14 @@ Status infer_routed_matmul(InferenceContext& context) {
   const ir::Shape* routes = context.shape(kRoutes);
   if (b == nullptr || b->size() != 3) return context.error("B must be a stack of matrices");
   SLUICE_TRY(check_scales(context, *b));
-  if (a == nullptr || routes == nullptr) {
-    context.set_output(0, context.element(kRoutedRows), std::nullopt);
-    return ok_status();
-  }
+  if (a == nullptr || routes == nullptr) return ok_status();
   const bool is_ranked = (a->size() == 2 || a->size() == 3) && routes->size() == 2;
-  if (!is_ranked || contradict(a->front(), routes->front()) ||
-      (a->size() == 3 && contradict((*a)[1], (*routes)[1]))) {
+  if (!is_ranked || !may_be_equal(a->front(), routes->front()) ||
+      (a->size() == 3 && !may_be_equal((*a)[1], (*routes)[1]))) {
     return context.error("A {} and routes {} do not fit", ir::shape_to_string(*a),
                          ir::shape_to_string(*routes));
   }
-  if (contradict(a->back(), b->back())) {
+  if (!may_be_equal(a->back(), b->back())) {
     return context.error("A {} and B {} do not multiply", ir::shape_to_string(*a),
                          ir::shape_to_string(*b));
   }

@@ -17,10 +17,7 @@ constexpr TypeSet kSampled = kNumbers | kBools;
 Status infer_grid_sample(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
   const ir::Shape* grid = context.shape(1);
-  if (data == nullptr || grid == nullptr) {
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
-  }
+  if (data == nullptr || grid == nullptr) return ok_status();
   const auto spatial = static_cast<std::int64_t>(data->size()) - 2;
   if (spatial < 1 || grid->size() != data->size() ||
       (grid->back().is_known() && !grid->back().is(spatial))) {
@@ -73,10 +70,7 @@ Status infer_affine_grid(InferenceContext& context) {
 
 Status infer_center_crop_pad(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
-  if (data == nullptr) {
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
-  }
+  if (data == nullptr) return ok_status();
   const Values* wanted = context.values(1);
   auto axes = SLUICE_TRY(axes_attribute(context, "axes", data->size()));
   // Without axes the shape speaks of all of them.

@@ -28,10 +28,7 @@ Result<ElementType> output_datatype(const InferenceContext& context) {
 
 Status infer_dft(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
-  if (data == nullptr) {
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
-  }
+  if (data == nullptr) return ok_status();
   const bool is_one_sided = context.int_attribute("onesided") != 0;
   const bool is_inverse = context.int_attribute("inverse") != 0;
   ir::Shape shape = *data;
@@ -48,12 +45,12 @@ Status infer_dft(InferenceContext& context) {
   if (context.has_input(2) && (!axis_value || axis_value->size() != 1)) {
     for (std::size_t i = 0; i + 1 < shape.size(); ++i) shape[i] = context.unknown_dim();
   } else {
-    const auto axis = normalize_axis(axis_value ? axis_value->front() : -2, shape.size());
-    if (!axis.is_ok()) return context.error("{}", axis.status().message());
-    if (axis.value() + 1 == static_cast<std::int64_t>(shape.size())) {
+    const std::size_t axis =
+        SLUICE_TRY(context.axis(axis_value ? axis_value->front() : -2, shape.size()));
+    if (axis + 1 == shape.size()) {
       return context.error("the last axis holds real and imaginary parts");
     }
-    Dim& length = shape[static_cast<std::size_t>(axis.value())];
+    Dim& length = shape[axis];
     // Half a spectrum stands for twice as many points, less its ends.
     if (is_one_sided && is_inverse) length = (length - 1) * 2;
     if (context.has_input(1)) length = scalar_or_unknown(context, 1);
@@ -78,10 +75,9 @@ Status upgrade_dft(ir::Subgraph& subgraph, ir::Operation& operation) {
 
 Status infer_stft(InferenceContext& context) {
   const ir::Shape* signal = context.shape(0);
-  if (signal == nullptr || (signal->size() != 3 && signal->size() != 2)) {
-    if (signal != nullptr) return context.error("signal must be [batch, length, 1 or 2]");
-    context.set_output(0, context.element(0), std::nullopt);
-    return ok_status();
+  if (signal == nullptr) return ok_status();
+  if (signal->size() != 3 && signal->size() != 2) {
+    return context.error("signal must be [batch, length, 1 or 2]");
   }
   // The length is given twice in a well-formed model; the input wins over the window's size.
   Dim frame = context.unknown_dim();

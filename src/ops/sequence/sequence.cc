@@ -71,11 +71,10 @@ Status infer_split(InferenceContext& context) {
     context.set_output(0, ir::Type::sequence(ir::Type::tensor(context.element(0))));
     return ok_status();
   }
-  const auto axis = normalize_axis(context.int_attribute("axis"), shape->size());
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(shape->size()));
   ir::Shape item = *shape;
   // With sizes given, parts keep the axis whatever `keepdims` says, as ONNX has it.
-  const auto at = item.begin() + static_cast<std::ptrdiff_t>(*axis);
+  const auto at = item.begin() + static_cast<std::ptrdiff_t>(axis);
   if (context.int_attribute("keepdims", 1) == 0 && !context.has_input(1)) {
     item.erase(at);
   } else {
@@ -94,10 +93,9 @@ Status infer_concat(InferenceContext& context) {
   const bool stacks = context.int_attribute("new_axis") != 0;
   // With new_axis the items are stacked along a new axis, whose place counts in the result.
   const std::size_t rank = item.shape()->size() + (stacks ? 1 : 0);
-  const auto axis = normalize_axis(context.int_attribute("axis"), rank);
-  if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  const std::size_t axis = SLUICE_TRY(context.axis_attribute(rank));
   ir::Shape shape = *with_own_dims(context, item).shape();
-  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
+  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
   if (stacks) {
     shape.insert(at, context.unknown_dim());
   } else {

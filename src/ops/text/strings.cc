@@ -11,15 +11,9 @@ namespace {
 
 /// A vector, or a matrix of one row; what is left after stop words went, at least one element.
 Status infer_normalizer(InferenceContext& context) {
-  const std::string action = context.text_attribute("case_change_action", "NONE");
-  if (action != "NONE" && action != "LOWER" && action != "UPPER") {
-    return context.error("case_change_action \"{}\" is not one of LOWER, UPPER, NONE", action);
-  }
+  SLUICE_TRY(check_choice(context, "case_change_action", {"LOWER", "UPPER", "NONE"}));
   const ir::Shape* input = context.shape(0);
-  if (input == nullptr) {
-    context.set_output(0, ir::ElementType::kString, std::nullopt);
-    return ok_status();
-  }
+  if (input == nullptr) return ok_status();
   const bool is_row = input->size() == 2 && (!(*input)[0].is_known() || (*input)[0].is(1));
   if (input->size() != 1 && !is_row) {
     return context.error("input {} must be [C] or [1, C]", ir::shape_to_string(*input));
@@ -32,8 +26,7 @@ Status infer_normalizer(InferenceContext& context) {
 }
 
 Status infer_match(InferenceContext& context) {
-  SLUICE_TRY(infer_same_as_input(context));
-  context.set_output(0, context.output(0).with_element(ir::ElementType::kBool));
+  set_like_input(context, ir::ElementType::kBool);
   return ok_status();
 }
 
@@ -45,8 +38,6 @@ Status infer_split_width(InferenceContext& context) {
 /// [..., width] and [...].
 Status infer_split_texts(InferenceContext& context) {
   const ir::Shape* input = context.shape(0);
-  context.set_output(0, ir::ElementType::kString, std::nullopt);
-  context.set_output(1, ir::ElementType::kI64, std::nullopt);
   if (input == nullptr) return ok_status();
   const Values* width = context.values(1);
   const bool is_known = width != nullptr && width->size() == 1;

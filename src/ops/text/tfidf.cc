@@ -34,10 +34,7 @@ Status check_pool(const InferenceContext& context) {
     return context.error("a pool of {} does not match input {}", has_texts ? "strings" : "i64",
                          context.input(0).to_string());
   }
-  const std::string mode = context.text_attribute("mode");
-  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") {
-    return context.error("mode \"{}\" is not one of TF, IDF, TFIDF", mode);
-  }
+  SLUICE_TRY(check_choice(context, "mode", {"TF", "IDF", "TFIDF"}));
   const std::int64_t least = context.int_attribute("min_gram_length");
   const std::int64_t most = context.int_attribute("max_gram_length");
   if (least < 1 || most < least) {
@@ -53,10 +50,7 @@ Status infer_tfidf(InferenceContext& context) {
   SLUICE_TRY(check_pool(context));
   const std::int64_t row = SLUICE_TRY(row_length(context));
   const ir::Shape* input = context.shape(0);
-  if (input == nullptr) {
-    context.set_output(0, ir::ElementType::kF32, std::nullopt);
-    return ok_status();
-  }
+  if (input == nullptr) return ok_status();
   if (input->size() > 2) {
     return context.error("input {} must be [C] or [N, C]", ir::shape_to_string(*input));
   }

@@ -17,7 +17,6 @@ Status infer_width(InferenceContext& context) {
 /// [..., width].
 Status infer_tokens(InferenceContext& context) {
   const ir::Shape* input = context.shape(0);
-  context.set_output(0, ir::ElementType::kString, std::nullopt);
   if (input == nullptr) return ok_status();
   const Values* width = context.values(1);
   ir::Shape tokens = *input;

@@ -32,13 +32,7 @@ bool is_node_name(std::string_view name) {
 bool fits(const ir::Type& from, const ir::Type& to) {
   if (!from.is_tensor() || !to.is_tensor() || from.element() != to.element()) return false;
   if (from.shape() == nullptr || to.shape() == nullptr) return true;
-  if (from.shape()->size() != to.shape()->size()) return false;
-  for (std::size_t i = 0; i < from.shape()->size(); ++i) {
-    const ir::Dim& a = (*from.shape())[i];
-    const ir::Dim& b = (*to.shape())[i];
-    if (a.is_known() && b.is_known() && !(a == b)) return false;
-  }
-  return true;
+  return std::ranges::equal(*from.shape(), *to.shape(), ir::may_be_equal);
 }
 
 /// What fits both; nullopt if nothing does.
