@@ -60,6 +60,12 @@ const ir::Operation* Matcher::find(ir::OperandId id, std::string_view kind) cons
   return fits ? &operation : nullptr;
 }
 
+const ir::Operation* Matcher::only_reader(ir::OperandId id, ir::OperationId* at) const {
+  if (!uses_.has_single_use(id)) return nullptr;
+  *at = uses_.readers(id).front();
+  return &subgraph_.operation(*at);
+}
+
 ir::OperandId Matcher::other_input(const ir::Operation& operation, ir::OperandId known) {
   if (operation.inputs.size() != 2 || !known.is_valid()) return {};
   if (operation.inputs[0] == known) return operation.inputs[1];

@@ -27,6 +27,9 @@ class Matcher {
   /// and has no body; else null.
   const ir::Operation* find(ir::OperandId id, std::string_view kind) const;
 
+  /// The operation that alone reads `id`, and where it is in `at`; null where there is no such one.
+  const ir::Operation* only_reader(ir::OperandId id, ir::OperationId* at) const;
+
   /// The other input of a two-input operation, if one is `known`; else invalid.
   static ir::OperandId other_input(const ir::Operation& operation, ir::OperandId known);
 

@@ -103,14 +103,14 @@ class DynamicReader {
     found_.x = quantize->input(0);
     scale_ = quantize->output(1);
     ir::OperationId at;
-    const ir::Operation* cast = only_reader(product.output(0), &at);
+    const ir::Operation* cast = matcher_.only_reader(product.output(0), &at);
     if (cast == nullptr || !cast->is("Cast") ||
         type_of(subgraph_, cast->output(0)).element() != ElementType::kF32) {
       return std::nullopt;
     }
     ir::OperandId value = cast->output(0);
     while (!has_scale_) {
-      const ir::Operation* mul = only_reader(value, &at);
+      const ir::Operation* mul = matcher_.only_reader(value, &at);
       if (mul == nullptr || !mul->is("Mul") || mul->body ||
           !read_factor(Matcher::other_input(*mul, value))) {
         return std::nullopt;
@@ -122,12 +122,6 @@ class DynamicReader {
   }
 
  private:
-  const ir::Operation* only_reader(ir::OperandId id, ir::OperationId* at) const {
-    if (!matcher_.uses().has_single_use(id)) return nullptr;
-    *at = matcher_.uses().readers(id).front();
-    return &subgraph_.operation(*at);
-  }
-
   /// The input's scale, a constant, or their product.
   bool read_factor(ir::OperandId id) {
     if (!id.is_valid()) return false;

@@ -138,12 +138,6 @@ class ConvReader {
   }
 
  private:
-  const ir::Operation* only_reader(ir::OperandId id, ir::OperationId* at) const {
-    if (!matcher_.uses().has_single_use(id)) return nullptr;
-    *at = matcher_.uses().readers(id).front();
-    return &subgraph_.operation(*at);
-  }
-
   void advance(ir::OperationId at) {
     conv_.last = at;
     conv_.output = subgraph_.operation(at).output(0);
@@ -155,7 +149,7 @@ class ConvReader {
     ir::OperationId at;
     const auto rounded = quantized_to(matcher_, id, &at);
     if (!rounded || !rounded->quantization.has_both_signs() || conv_.split) return id;
-    const ir::Operation* back = only_reader(rounded->bytes, &at);
+    const ir::Operation* back = matcher_.only_reader(rounded->bytes, &at);
     const bool is_back = back != nullptr && back->is("DequantizeLinear") &&
                          quantization_of(subgraph_, *back) == rounded->quantization;
     if (is_back) *clip = rounded->quantization;
@@ -166,7 +160,7 @@ class ConvReader {
     std::optional<Quantization> clip;
     const ir::OperandId own = behind_rounding(conv_.output, &clip);
     ir::OperationId at;
-    const ir::Operation* add = only_reader(own, &at);
+    const ir::Operation* add = matcher_.only_reader(own, &at);
     if (add == nullptr || !add->is("Add") || add->body) return;
     const ir::OperandId other = Matcher::other_input(*add, own);
     const ir::Type& type = type_of(subgraph_, own);
@@ -189,7 +183,7 @@ class ConvReader {
 
   void read_activation() {
     ir::OperationId at;
-    const ir::Operation* next = only_reader(conv_.output, &at);
+    const ir::Operation* next = matcher_.only_reader(conv_.output, &at);
     if (next == nullptr || next->body) return;
     if (next->is("Relu")) {
       conv_.low = 0;
