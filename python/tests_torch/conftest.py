@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/support"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tests"))  # for its `daemon`
 
 TOLERANCE = 1e-4
 

@@ -104,6 +104,12 @@ def test_batches_of_any_size_run_over_parts() -> None:
     assert_close(sluice.torch.dynamic_batch(traced)(x), model(x).detach())
 
 
+def test_parts_whose_results_are_no_batch_take_none() -> None:
+    traced = sluice.torch.trace(lambda x: torch.sort(x)[0].sum(0), X, partitioner_config=CONFIG(ops_to_partition={"aten::sort"}))
+    with pytest.raises(ValueError, match="same first dimension"):
+        sluice.torch.dynamic_batch(traced)
+
+
 def test_limits_of_the_document_are_value_errors() -> None:
     model = Unsupported().eval()
     for config, message in (

@@ -20,9 +20,11 @@ from ..signature import GPU
 from ..stateful import State, StatefulModel, with_states
 from ..tracing.batching import Batching
 from ..tracing.size_buckets import SizeCheck
+from ..runtime import CoreGroup, Runtime
 from . import bucket_runner, record, run_operator
 from .bucket_runner import BucketRunner
 from .partition_runner import MAGIC, PartitionRunner, load_parts
+from .served import served
 from .structure import call_by_place
 
 Runner = Model | BucketRunner | PartitionRunner
@@ -131,6 +133,16 @@ class TracedModel(nn.Module):
         copy = TracedModel(self._loaded.reopen(threads=threads, cores=cores))
         copy.batching = self.batching
         return copy
+
+    def load_into(self, runtime: Runtime | CoreGroup, **options: Any) -> TracedModel:
+        """The same model, which `runtime` loads and runs: in a daemon, if that is a sluice.Client. `options`: of its load.
+
+        States begin anew; this process keeps them, and they travel with each call. Raises InvalidArgument for a model
+        with parts in torch, or with replicas.
+        """
+        there = TracedModel(served(self._loaded, lambda package: runtime.load(package, **options)))
+        there.batching = self.batching
+        return there
 
     def save(self, path: Path, *, _extra_files: Any = None) -> None:
         """Writes the package: sluice.load, the C and C++ libraries and the command `sluice` read it."""
