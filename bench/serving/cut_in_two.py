@@ -45,8 +45,8 @@ def rate(address: str, model: str, in_flight: int, seconds: float) -> float:
     printed = sluice_cli.run_command(
         "perf", model, "--grpc", address, "--concurrency", str(in_flight), "--window", str(seconds / 3), "--windows", "3",
         "--stability", "100", "--json")  # fmt: skip
-    [load] = json.loads(printed)["loads"]
-    return float(load["infer_per_second"])
+    [load] = json.loads(printed)
+    return float(load["inferences_per_second"])
 
 
 def main() -> int:

@@ -44,6 +44,15 @@ def test_torch_compile_takes_a_traced_model_without_a_graph_break() -> None:
             assert_close(compiled(x), eager(x))
 
 
+def test_a_traced_network_is_one_operator_of_a_graph() -> None:
+    layers = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 4), nn.Softmax(-1)).eval()
+    exported = [torch.export.export(model, (X,), strict=False).graph_module.graph
+                for model in (layers, sluice.torch.trace(layers, X))]
+    calls = [[str(node.target) for node in graph.nodes if node.op == "call_function" and "getitem" not in str(node.target)]
+             for graph in exported]
+    assert len(calls[0]) == 4 and calls[1] == ["sluice.run.default"]
+
+
 def test_torch_export_saves_and_loads_a_traced_model() -> None:
     eager, around = make()
     program = torch.export.export(around, (X,), dynamic_shapes=({0: torch.export.Dim("N")},), strict=False)
