@@ -182,6 +182,19 @@ Result<BroughtTensor> Engine::bring(const Bytes& bytes, terms::DeviceId device,
   return tensor;
 }
 
+std::shared_ptr<const void> Engine::bring_by_link(const Bytes& bytes, const void* device) {
+  const auto no_link = [] {
+    return make_error(Code::kFailedPrecondition, "no link joins the devices");
+  };
+  for (const terms::Device& one : options_.devices.devices) {
+    if (one.backend.empty()) continue;
+    if (loader_->devices().find(one.backend, one.backend_index).get() != device) continue;
+    auto brought = bring(bytes, one.id, no_link);
+    return brought.is_ok() ? std::move(brought->copy) : nullptr;
+  }
+  return nullptr;
+}
+
 Status Engine::unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) {
   // The handle is invalid before the model drains: no request can arrive any more, and a second
   // unload finds nothing.

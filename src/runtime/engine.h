@@ -109,6 +109,9 @@ class Engine : public TableHost<Model> {
   ///        kDeviceError.
   Result<BroughtTensor> bring(const Bytes& bytes, terms::DeviceId device,
                               const std::function<Status()>& fetch = {});
+  /// The same for bytes that are on other devices alone, on the device that RequestSink::left_on
+  /// names: null where no link joins it to one of them, or the copy fails.
+  std::shared_ptr<const void> bring_by_link(const Bytes& bytes, const void* device);
   /// Tells of a device's hardware. As GroupTable::set_condition.
   void set_condition(terms::DeviceId device, terms::DeviceCondition condition);
 

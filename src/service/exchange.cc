@@ -16,6 +16,11 @@ namespace {
 /// Each has a thread of the daemon's calls until it ends.
 constexpr int kMaxPulls = 8;
 
+Bytes bytes_of(const terms::OutputTensor& tensor) {
+  return Bytes(tensor.owner, {static_cast<const std::byte*>(tensor.view.data),
+                              static_cast<std::size_t>(tensor.view.size_bytes)});
+}
+
 }  // namespace
 
 Result<terms::TensorIndex> Service::put_tensor(const Caller& caller, const terms::TensorView& view,
@@ -50,16 +55,20 @@ Result<std::optional<terms::DeviceId>> Service::bring_tensor(const Caller& calle
   if (view.element == ir::ElementType::kString) {
     return terms::runtime_error(RuntimeCode::kInvalid, "strings stay in the host's memory");
   }
-  const Bytes bytes(lease->owner, {static_cast<const std::byte*>(view.data),
-                                   static_cast<std::size_t>(view.size_bytes)});
-  auto brought = SLUICE_TRY(engine_.bring(
-      bytes, device, lease->left == nullptr ? std::function<Status()>() : lease->left->fetch));
+  auto brought = SLUICE_TRY(
+      engine_.bring(bytes_of(*lease), device,
+                    lease->left == nullptr ? std::function<Status()>() : lease->left->fetch));
   SLUICE_TRY(exchange_.keep_copy(owner, index, std::move(brought.copy)));
   log_.add(LogLevel::kInfo, "exchange.bring exchange={} bytes={} device={} from={} by={}",
            static_cast<std::uint64_t>(index), view.size_bytes, device.value(),
            brought.from ? fmt::format("device {}", brought.from->value()) : "host",
            in_quotes(account_of(caller.peer)));
   return brought.from;
+}
+
+std::shared_ptr<const void> Service::bring_by_link(const terms::OutputTensor& tensor,
+                                                   const void* device) {
+  return engine_.bring_by_link(bytes_of(tensor), device);
 }
 
 Result<std::string> Service::offer_tensor(const Caller& caller, terms::TensorIndex index) {

@@ -377,6 +377,11 @@ class Service {
                                                       terms::TensorIndex index,
                                                       terms::DeviceId device);
 
+  /// A tensor that a model left on its device, for a request of a model on `device`
+  /// (RequestSink::left_on): over the link between the two, as long as the result lives. Null: the
+  /// request needs the bytes in the host. Blocks.
+  std::shared_ptr<const void> bring_by_link(const terms::OutputTensor& tensor, const void* device);
+
   /// Lets daemons of other hosts fetch the tensor; they say index and key.
   /// Fails: as Exchange::offer; kFailed where no daemon may.
   Result<std::string> offer_tensor(const Caller& caller, terms::TensorIndex index);

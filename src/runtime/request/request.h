@@ -37,7 +37,7 @@ struct Request {
   std::vector<terms::TensorView> inputs;     ///< all, by signature index
   std::vector<terms::OutputMemory> outputs;  ///< by signature index; may be shorter
   /// By signature index, may be shorter: of inputs whose bytes may lie on a device alone.
-  /// Requires: RequestSink::left_on is that device.
+  /// Requires: RequestSink::left_on is that device, or one that a copy was brought to.
   std::vector<std::shared_ptr<const terms::LeftBytes>> left_inputs = {};
   /// By signature index, may be shorter: outputs that stay in the memory of the model's device, if
   /// they can; OutputTensor::left says so. Requires: RequestSink::left_on is a device.

@@ -384,6 +384,33 @@ def copies_of_two_functions(daemon: Daemon, package: str, far: int, copies: Path
     return [first, second, brought, read]
 
 
+def request_reads_a_tensor_of_a_linked_device_over_the_link(folder: Path) -> None:
+    shown = {}
+    for kind, end in (("lists", LINKED), ("transfers", REACHING)):
+        (folder / kind).mkdir()
+        copies = folder / kind / "copies"
+        place = {**place_of(folder / kind, "far", end=end), "FAR_COPIES": str(copies)}
+        package = str(folder / kind / "softmax.sluice")
+        Sluice(environment=place).text("compile", str(softmax_model(folder / kind, 1, 10)), "-o", package, "--backend", "far")
+        with Daemon(folder / kind / "d", environment=place, is_simulated=False) as daemon:
+            sluice = at(daemon)
+            far = [number for number, one in enumerate(sluice.json("capacity")["devices"]) if one["kind"] == "far"]
+            for name, number in zip(("first", "second"), far):
+                group = sluice.json("groups", "--create", "1", "--kind", "far", "--device", str(number))["group"]
+                sluice.text("load", package, "--group", str(group), "--name", name)
+                sluice.text("start", name)
+            said = sluice.text("infer", "first", "--input", "x=zeros", "--put", "y")
+            tensor = next(word for word in said.split() if word.startswith("exchange:"))
+            before = len(copies.read_text())
+            for _ in range(2):
+                sluice.text("infer", "second", "--input", f"x={tensor}", "--output-dir", str(folder / "out"))
+                numbers = memoryview((folder / "out/y.npy").read_bytes()[-40:]).cast("f").tolist()
+                assert all(abs(number - 0.1) < 1e-6 for number in numbers), numbers
+            shown[kind] = copies.read_text()[before:]
+    # Over the link for each request; a list then copies it within the device. No copy comes from the host.
+    same(shown, {"lists": "ddb" * 2, "transfers": "db" * 2})
+
+
 def copies_to_a_device_come_in_blocks(folder: Path) -> None:
     copies = folder / "copies"
     place = {**place_of(folder, "far", end=LINKED), "FAR_COPIES": str(copies)}
@@ -411,5 +438,6 @@ if __name__ == "__main__":
         slow_copies_back_keep_operations_on_the_host,
         tensor_crosses_the_link_and_is_read_where_it_is,
         kept_output_stays_on_its_device,
+        request_reads_a_tensor_of_a_linked_device_over_the_link,
         copies_to_a_device_come_in_blocks,
     ]))

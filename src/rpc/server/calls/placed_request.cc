@@ -132,7 +132,7 @@ Status open_request(service::Service& service, const service::ClientSession& ses
       !wanted.kept_outputs().empty() ||
       std::ranges::any_of(wanted.inputs(), [](const auto& one) { return one.exchange() != 0; });
   const void* device = uses_exchange ? model.sink().left_on() : nullptr;
-  std::vector<sandbox::ExchangeTable::Lease> left;  // on the model's device
+  std::vector<sandbox::ExchangeTable::Lease> left;  // on the model's device, or a copy there
   const auto open = [&](std::size_t i, const terms::RegionSlice& place) -> Result<void*> {
     auto input = SLUICE_TRY(service::open_input(session, place, model.reads_in_place(i)));
     // The region stays mapped until the answer, even if the client unregisters it.
@@ -144,7 +144,10 @@ Status open_request(service::Service& service, const service::ClientSession& ses
     if (lease->left != nullptr && device == lease->left->device) {
       left.push_back(lease);
     } else if (lease->left != nullptr) {
-      SLUICE_TRY(lease->left->fetch());
+      auto copy = device == nullptr ? nullptr : service.bring_by_link(*lease, device);
+      if (copy == nullptr) SLUICE_TRY(lease->left->fetch());
+      if (copy != nullptr) left.push_back(lease);
+      placed.owners.push_back(std::move(copy));
     }
     const terms::TensorView view = lease->view;  // read only, where it lies
     placed.owners.push_back(std::move(lease));
