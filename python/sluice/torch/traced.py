@@ -6,7 +6,7 @@ import os
 import pathlib
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,17 +14,17 @@ from torch import nn
 
 from .. import arrays, dtypes
 from ..errors import FailedPrecondition, InvalidArgument
-from ..opening import open_package as load_package
+from ..loaded_model import LoadedModel
 from ..model import Model, Path, TensorSpec
-from ..signature import GPU
+from ..opening import open_package as load_package
+from ..runtime import CoreGroup, Runtime
+from ..signature import GPU, TensorSpecs
 from ..stateful import State, StatefulModel, with_states
 from ..tracing.batching import Batching
 from ..tracing.size_buckets import SizeCheck
-from ..runtime import CoreGroup, Runtime
 from . import bucket_runner, record, run_operator
 from .bucket_runner import BucketRunner
 from .partition_runner import MAGIC, PartitionRunner, load_parts
-from .served import served
 from .structure import call_by_place
 
 Runner = Model | BucketRunner | PartitionRunner
@@ -140,7 +140,7 @@ class TracedModel(nn.Module):
         States begin anew; this process keeps them, and they travel with each call. Raises InvalidArgument for a model
         with parts in torch, or with replicas.
         """
-        there = TracedModel(served(self._loaded, lambda package: runtime.load(package, **options)))
+        there = TracedModel(_loaded_into(self._loaded, lambda package: runtime.load(package, **options)))
         there.batching = self.batching
         return there
 
@@ -225,6 +225,52 @@ class TracedModel(nn.Module):
         if not self._hidden_outputs:
             return self._results.unflatten(outputs)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+class LoadedRunner:
+    """A package that a runtime has loaded, such as a daemon. It runs as a Model does; unloaded with its last reference."""
+
+    def __init__(self, package: Model, loaded: LoadedModel) -> None:
+        self._package = package
+        self._loaded = loaded
+        self.opened: dict[str, Any] = {}
+
+    @property
+    def inputs(self) -> TensorSpecs:
+        return self._package.inputs
+
+    @property
+    def outputs(self) -> TensorSpecs:
+        return self._package.outputs
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return self._package.metadata
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        return self._loaded.run(feeds)
+
+    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> Any:
+        raise InvalidArgument("a runtime has loaded the model, on cores of its own: give its load a group, or place the "
+                              "model that was traced")
+
+    def save(self, path: Path) -> None:
+        self._package.save(path)
+
+    def close(self) -> None:
+        self._loaded.unload()
+
+
+def _loaded_into(runner: Any, load: Callable[[Model], LoadedModel]) -> Any:
+    """What runs as `runner` does, over the model that `load` has made of its package."""
+    if type(runner) is Model:
+        return LoadedRunner(runner, load(runner))
+    if isinstance(runner, StatefulModel) and type(runner._model) is Model:
+        return StatefulModel(_loaded_into(runner._model, load), runner._states)
+    if isinstance(runner, BucketRunner):
+        return BucketRunner(_loaded_into(runner._model, load), runner._kernel, runner._preprocessor)
+    raise InvalidArgument("a runtime loads packages: this model has parts in torch, replicas on cores of this process, or is "
+                          "in a runtime already")
 
 
 def _as_array(value: Any) -> Any:
