@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from conftest import assert_close
-from sluice.torch import dynamo
+from sluice.torch import dynamo, watched
 
 
 @pytest.fixture(autouse=True)
@@ -149,6 +149,14 @@ def test_one_element_that_changes_through_data_is_seen_within_a_call_per_block(p
                 last = compiled(x)
             assert_close(last, eager(x))
     assert len(packages) == 3
+
+
+def test_a_change_of_any_parameters_is_seen_within_1024_looks() -> None:
+    large = torch.zeros(1025 * 65536, dtype=torch.uint8)
+    patrol = watched.Patrol([watched.Watched(large)])
+    assert not any(patrol.is_changed() for _ in range(1024)), "513 looks are a round"
+    large.data[-1] = 1
+    assert any(patrol.is_changed() for _ in range(1024))
 
 
 @pytest.mark.parametrize("where", ["made", "called", "both"])
