@@ -145,9 +145,12 @@ Status open_request(service::Service& service, const service::ClientSession& ses
       left.push_back(lease);
     } else if (lease->left != nullptr) {
       auto copy = device == nullptr ? nullptr : service.bring_by_link(*lease, device);
-      if (copy == nullptr) SLUICE_TRY(lease->left->fetch());
-      if (copy != nullptr) left.push_back(lease);
-      placed.owners.push_back(std::move(copy));
+      if (copy != nullptr) {
+        placed.owners.push_back(std::move(copy));
+        left.push_back(lease);
+      } else {
+        SLUICE_TRY(lease->left->fetch());
+      }
     }
     const terms::TensorView view = lease->view;  // read only, where it lies
     placed.owners.push_back(std::move(lease));
