@@ -108,19 +108,36 @@ Result<Bytes> map_file(const std::filesystem::path& path) {
 
 void release_pages(std::span<const std::byte> bytes) { mappings().release(bytes); }
 
-std::string file_version(const std::filesystem::path& path) {
-  struct stat now = {};
-  if (::stat(path.c_str(), &now) != 0) return "-";
+namespace {
+
+std::string version_text(const struct stat& now) {
   return fmt::format("{}:{} {} {}.{:09} {}.{:09}", now.st_dev, now.st_ino, now.st_size,
                      now.st_mtim.tv_sec, now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
                      now.st_ctim.tv_nsec);
 }
 
+}  // namespace
+
+std::string file_version(const std::filesystem::path& path) {
+  struct stat now = {};
+  return ::stat(path.c_str(), &now) == 0 ? version_text(now) : "-";
+}
+
+std::string file_version(int file) {
+  struct stat now = {};
+  return ::fstat(file, &now) == 0 ? version_text(now) : "-";
+}
+
 Result<std::string> read_text_file(const std::filesystem::path& path, std::int64_t limit_bytes) {
   const FileDescriptor file(::open(path.c_str(), kReadFlags));
   if (file.get() < 0) return errno_error(errno, "open", path);
+  return read_open_text(file.get(), path, limit_bytes);
+}
+
+Result<std::string> read_open_text(int file, const std::filesystem::path& path,
+                                   std::int64_t limit_bytes) {
   struct stat info = {};
-  if (::fstat(file.get(), &info) != 0) return errno_error(errno, "inspect", path);
+  if (::fstat(file, &info) != 0) return errno_error(errno, "inspect", path);
   if (!S_ISREG(info.st_mode)) {
     return invalid_argument("cannot read \"{}\": it is not a regular file", path.string());
   }
@@ -135,7 +152,7 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::int64
     // Files of /proc and growing ones have more than they say.
     const auto room = static_cast<std::size_t>(std::max(info.st_size - size, kReadBytes));
     text.resize(text.size() + room);
-    const ssize_t num = ::read(file.get(), text.data() + size, room);
+    const ssize_t num = ::read(file, text.data() + size, room);
     text.resize(static_cast<std::size_t>(size + std::max<ssize_t>(num, 0)));
     if (num < 0 && errno == EINTR) continue;
     if (num < 0) return errno_error(errno, "read", path);

@@ -29,6 +29,7 @@ void release_pages(std::span<const std::byte> bytes);
 /// lies, its size, and when its bytes and it were last changed. A copy that keeps size and time of
 /// the other is another file. "-" if there is none. Follows links.
 std::string file_version(const std::filesystem::path& path);
+std::string file_version(int file);
 
 /// Reads a file of at most `limit_bytes`.
 Result<std::string> read_text_file(const std::filesystem::path& path,
@@ -107,5 +108,8 @@ Status errno_error(int error, std::string_view what, const std::filesystem::path
 
 /// As map_file for a descriptor, which may be closed afterwards. `path` is for messages.
 Result<Bytes> map_open(int file, const std::filesystem::path& path);
+/// As read_text_file, likewise.
+Result<std::string> read_open_text(int file, const std::filesystem::path& path,
+                                   std::int64_t limit_bytes);
 
 }  // namespace sluice

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/process/memory_limit.h"
+#include "base/system/folder.h"
 #include "base/utf8.h"
 #include "package/header.h"
 #include "package/package.h"
@@ -50,9 +51,7 @@ Result<std::int64_t> size_of_package(int from, const fs::path& file) {
 
 /// Read, not mapped: a file that shrinks meanwhile is an error and no signal.
 Result<ModelPackage> copy_package(const fs::path& file, const std::stop_token& stop) {
-  // The path is one without links: a link in its place came after it was looked at.
-  const FileDescriptor from(::open(file.c_str(), kReadFlags | O_NOFOLLOW));
-  if (from.get() < 0) return errno_error(errno, "open", file);
+  const FileDescriptor from = SLUICE_TRY(open_real(file));
   const std::int64_t size_bytes = SLUICE_TRY(size_of_package(from.get(), file));
   auto memory = SLUICE_TRY(package::MemoryFile::create());
   auto chunk = std::make_unique<std::array<std::byte, kChunkBytes>>();

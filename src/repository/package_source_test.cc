@@ -24,7 +24,7 @@ class PackageSourceTest : public ::testing::Test {
   }
 
   sluice::testing::TempDir folder_;
-  const fs::path path_ = folder_.path() / "model.sluice";
+  const fs::path path_ = fs::canonical(folder_.path()) / "model.sluice";
   std::stop_source stop_;
   PackageSource source_ = PackageSource("sluice", {}, "");
 };
@@ -45,8 +45,15 @@ TEST_F(PackageSourceTest, OtherFilesAreToldByTheirStart) {
   EXPECT_THAT(why(), HasSubstr("is not a regular file"));
   fs::remove(path_);
   EXPECT_THAT(why(), HasSubstr("cannot open"));
+}
+
+TEST_F(PackageSourceTest, LinkThatCameAfterTheLookIsRefused) {
   fs::create_symlink("/etc/passwd", path_);
-  EXPECT_THAT(why(), HasSubstr("cannot open"));
+  EXPECT_THAT(why(), HasSubstr("a link was put in its way"));
+  const fs::path folder = path_.parent_path() / "1";
+  fs::create_directory_symlink("/etc", folder);
+  EXPECT_THAT(source_.open(folder / "passwd", {}).status().message(),
+              HasSubstr("a link was put in its way"));
 }
 
 TEST_F(PackageSourceTest, CopyEndsWithTheDaemon) {

@@ -129,6 +129,7 @@ Result<runtime::LoadRequest> Service::load_request(
     request.path =
         SLUICE_TRY(check_path(file.path, {service.model_folders, "models are loaded by path",
                                           "model folder", "upload this one"}));
+    request.is_path_real = true;
     if (!file.version.empty() && file_version(request.path) != file.version) {
       return make_error(Code::kNotFound,
                         "\"{}\" is another file for the daemon than for the client: upload it",

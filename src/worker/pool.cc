@@ -200,8 +200,9 @@ terms::ModelInfo WorkerPool::describe(std::uint64_t handle, const PoolModel& loa
 
 Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
                                      const std::stop_token& stop) {
-  shm::Fd package = request.package_fd >= 0 ? SLUICE_TRY(duplicate(request.package_fd))
-                                            : SLUICE_TRY(open_package(request.path));
+  shm::Fd package = request.package_fd >= 0
+                        ? SLUICE_TRY(duplicate(request.package_fd))
+                        : SLUICE_TRY(open_package(request.path, request.is_path_real));
   runtime::LoadRequest wanted = request;
   // Mapped in the daemon too: the signature, the footprint and the cores that it needs come from
   // it.

@@ -193,6 +193,8 @@ def test_versions_that_vanish_while_they_load_do_no_harm(tmp_path: pathlib.Path,
     with serving(tmp_path) as (_, repository, client):
         contents = package(5)
         (tmp_path / "secret.sluice").write_bytes(package(9))
+        (tmp_path / "secrets").mkdir()
+        (tmp_path / "secrets/model.sluice").write_bytes(package(9))
         repository.put("good/1/model.sluice", package(3))
         client.load_model("good")
         is_over = threading.Event()
@@ -204,6 +206,8 @@ def test_versions_that_vanish_while_they_load_do_no_harm(tmp_path: pathlib.Path,
                     repository.put(f"m/{version}/model.sluice", contents)
                 (model / "2/model.sluice").unlink()
                 (model / "2/model.sluice").symlink_to(tmp_path / "secret.sluice")
+                (model / "3").rename(model / "gone")
+                (model / "3").symlink_to(tmp_path / "secrets")
                 shutil.rmtree(model)
 
         churning = threading.Thread(target=churn)

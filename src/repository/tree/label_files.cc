@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/system/folder.h"
 #include "repository/config/labels.h"
 #include "repository/tree/resolve.h"
 
@@ -22,7 +23,7 @@ using Labels = std::shared_ptr<const std::vector<std::string>>;
 /// Takes the labels' memory from `left_bytes`.
 Result<Labels> read_file(const fs::path& path, const fs::path& root, std::int64_t& left_bytes) {
   const fs::path real = SLUICE_TRY(resolve(path, root));
-  const std::string text = SLUICE_TRY(read_text_file(real, kMaxLabelBytes));
+  const std::string text = SLUICE_TRY(read_real_text(real, kMaxLabelBytes));
   auto labels = std::make_shared<const std::vector<std::string>>(SLUICE_TRY(parse_labels(text)));
   // Long labels lie outside of their strings.
   left_bytes -= static_cast<std::int64_t>(labels->size() * sizeof(std::string) + text.size());

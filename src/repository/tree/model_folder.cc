@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/system/folder.h"
 #include "base/text/number.h"
 #include "base/utf8.h"
 #include "repository/config/model_list.h"
@@ -154,7 +155,7 @@ Result<ModelConfig> read_config(const fs::path& folder, const fs::path& root, st
     return ModelConfig();
   }
   const fs::path path = SLUICE_TRY(resolve(folder / kConfigName, root));
-  text = SLUICE_TRY(read_text_file(path, kMaxConfigBytes));
+  text = SLUICE_TRY(read_real_text(path, kMaxConfigBytes));
   return read_model_config(text).with_context(kConfigName);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/system/folder.h"
 #include "repository/tree/resolve.h"
 
 namespace sluice::repository {
@@ -38,7 +39,7 @@ Status read_first_states(terms::SequenceRules& rules, const fs::path& folder,
     if (state.data_file.empty()) continue;
     const auto read = [&]() -> Status {
       const fs::path real = SLUICE_TRY(resolve(path_of(state, folder), root));
-      const std::string text = SLUICE_TRY(read_text_file(real, left_bytes));
+      const std::string text = SLUICE_TRY(read_real_text(real, left_bytes));
       left_bytes -= static_cast<std::int64_t>(text.size());
       const auto bytes = std::as_bytes(std::span(text));
       state.initial = Bytes::own(std::vector<std::byte>(bytes.begin(), bytes.end()));

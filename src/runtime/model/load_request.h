@@ -33,7 +33,8 @@ struct LoadRequest : terms::LoadOptions {
   LoadRequest() = default;
   explicit LoadRequest(terms::LoadOptions options) : terms::LoadOptions(std::move(options)) {}
 
-  std::filesystem::path path;                             ///< of a package; or
+  std::filesystem::path path;  ///< of a package; or
+  bool is_path_real = false;   ///< it was resolved and checked: read by open_real
   std::shared_ptr<const package::Executable> executable;  ///< the executable itself; or
   std::shared_ptr<CachedPackage> package;                 ///< one that the caller keeps
   /// The file of `executable`, which a host passes to its worker; -1: none. Borrowed.

@@ -174,7 +174,7 @@ Result<std::shared_ptr<CachedPackage>> Loader::open(const LoadRequest& request) 
   if (request.path.empty()) {
     return terms::runtime_error(RuntimeCode::kInvalid, "neither a path nor an executable to load");
   }
-  return cache_.open(request.path);
+  return cache_.open(request.path, request.is_path_real);
 }
 
 Result<terms::Footprint> Loader::estimate(const LoadRequest& request) {

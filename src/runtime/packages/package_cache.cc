@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/no_memory.h"
+#include "base/system/folder.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
 
@@ -13,8 +14,13 @@ namespace sluice::runtime {
 namespace {
 
 /// Equal for two paths of one unchanged file.
-Result<std::string> identity_of(const std::filesystem::path& path) {
+Result<std::string> identity_of(const std::filesystem::path& path, bool is_real) {
   std::error_code error;
+  if (is_real) {  // of the very file: a link in its place would name one that others have loaded
+    const auto file = open_real(path);
+    if (file.is_ok()) return file_version(file->get());
+    return terms::runtime_error(RuntimeCode::kInvalid, "{}", file.status().message());
+  }
   const bool is_file = std::filesystem::is_regular_file(path, error);
   if (is_file) return file_version(path);
   return terms::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(),
@@ -26,7 +32,10 @@ Result<std::string> identity_of(const std::filesystem::path& path) {
 Result<std::shared_ptr<const package::Executable>> CachedPackage::executable() {
   const std::lock_guard lock(mutex_);
   if (executable_ == nullptr) {
-    auto executable = catch_no_memory([&] { return package::read_package(path_); });
+    auto executable = catch_no_memory([&]() -> Result<package::Executable> {
+      if (!is_real_) return package::read_package(path_);
+      return package::parse_package(SLUICE_TRY(map_real(path_))).with_context(path_.string());
+    });
     if (!executable.is_ok()) {
       const bool is_version = executable.status().code() == Code::kUnimplemented;
       return terms::with_runtime_code(executable.status(), is_version
@@ -119,12 +128,13 @@ Result<std::shared_ptr<const CachedPackage::Leases>> CachedPackage::reserve(
   return leases;
 }
 
-Result<std::shared_ptr<CachedPackage>> PackageCache::open(const std::filesystem::path& path) {
-  const std::string key = SLUICE_TRY(identity_of(path));
+Result<std::shared_ptr<CachedPackage>> PackageCache::open(const std::filesystem::path& path,
+                                                          bool is_real) {
+  const std::string key = SLUICE_TRY(identity_of(path, is_real));
   const std::lock_guard lock(mutex_);
   if (auto found = find(key)) return found;
   std::erase_if(packages_, [](const auto& entry) { return entry.second.expired(); });
-  auto made = std::make_shared<CachedPackage>(path, ready_models_);
+  auto made = std::make_shared<CachedPackage>(path, is_real, ready_models_);
   packages_[key] = made;
   return made;
 }

@@ -20,9 +20,9 @@ namespace sluice::runtime {
 /// A package and its models. Safe across threads.
 class CachedPackage {
  public:
-  /// Reads nothing yet.
-  CachedPackage(std::filesystem::path path, std::shared_ptr<ReadyModels> ready_models)
-      : path_(std::move(path)), ready_models_(std::move(ready_models)) {}
+  /// Reads nothing yet. `is_real`: by open_real.
+  CachedPackage(std::filesystem::path path, bool is_real, std::shared_ptr<ReadyModels> ready_models)
+      : path_(std::move(path)), is_real_(is_real), ready_models_(std::move(ready_models)) {}
   CachedPackage(std::shared_ptr<const package::Executable> executable,
                 std::shared_ptr<ReadyModels> ready_models)
       : ready_models_(std::move(ready_models)), executable_(std::move(executable)) {}
@@ -58,6 +58,7 @@ class CachedPackage {
 
  private:
   const std::filesystem::path path_;
+  const bool is_real_ = false;
   const std::shared_ptr<ReadyModels> ready_models_;
   std::mutex mutex_;
   std::shared_ptr<const package::Executable> executable_;
@@ -75,8 +76,9 @@ class CachedPackage {
 class PackageCache {
  public:
   /// One per version of a file: a replaced file is another package.
-  /// Fails: kInvalid for a path without a file.
-  Result<std::shared_ptr<CachedPackage>> open(const std::filesystem::path& path);
+  /// Fails: kInvalid for a path without a file, and for a link in the way of a real one.
+  Result<std::shared_ptr<CachedPackage>> open(const std::filesystem::path& path,
+                                              bool is_real = false);
   std::shared_ptr<CachedPackage> open(std::shared_ptr<const package::Executable> executable);
 
  private:

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/system/folder.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
 
@@ -37,7 +38,12 @@ Result<std::shared_ptr<const package::Executable>> map_package(int fd, bool keep
       executable.status(), is_version ? RuntimeCode::kUnsupportedVersion : RuntimeCode::kInvalid);
 }
 
-Result<shm::Fd> open_package(const std::filesystem::path& path) {
+Result<shm::Fd> open_package(const std::filesystem::path& path, bool is_real) {
+  if (is_real) {
+    const auto file = open_real(path);
+    if (file.is_ok()) return duplicate(file->get());
+    return terms::runtime_error(RuntimeCode::kInvalid, "{}", file.status().message());
+  }
   shm::Fd fd(open(path.c_str(), kReadFlags));
   if (fd.is_valid()) return fd;
   return terms::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(), std::strerror(errno));

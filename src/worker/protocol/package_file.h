@@ -14,8 +14,8 @@ namespace sluice::worker {
 /// kOutOfResources.
 Result<std::shared_ptr<const package::Executable>> map_package(int fd, bool keeps_code);
 
-/// For reading. Fails: kInvalid.
-Result<shm::Fd> open_package(const std::filesystem::path& path);
+/// For reading; `is_real`: by open_real. Fails: kInvalid.
+Result<shm::Fd> open_package(const std::filesystem::path& path, bool is_real = false);
 /// Another descriptor of the same file. Fails: kOutOfResources.
 Result<shm::Fd> duplicate(int fd);
 
