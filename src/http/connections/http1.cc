@@ -3,11 +3,15 @@
 #include <boost/beast/http/read.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -20,6 +24,29 @@ namespace wire = beast::http;
 using std::chrono::nanoseconds;
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
+
+constexpr std::size_t kMaxParts = 16;  // of a reply, that go in one call
+
+/// Keeps a reply that comes while its request is handed over, on this thread: nothing need be
+/// posted then, nor watched. What another thread brings, or comes later, is not taken.
+class EarlyReply {
+ public:
+  bool take(Reply& reply) {
+    if (std::this_thread::get_id() != thread_ || !is_open_) return false;
+    if (!reply_) reply_ = std::move(reply);
+    return true;
+  }
+  /// What came. By the thread that made this.
+  std::optional<Reply> close() {
+    is_open_ = false;
+    return std::exchange(reply_, std::nullopt);
+  }
+
+ private:
+  const std::thread::id thread_ = std::this_thread::get_id();
+  bool is_open_ = true;  ///< as `reply_`, of that thread alone
+  std::optional<Reply> reply_;
+};
 
 /// What another reader of the head, such as a proxy, may take for something else than the daemon
 /// does; nullptr if nothing.
@@ -200,13 +227,16 @@ void Http1::take_request() {
   if (!parser_->keep_alive()) is_last_ = true;
   is_answered_ = false;
   stream().plain().expires_never();
-  const std::weak_ptr<Http1> weak = self();
-  const auto answer = [weak, shared = connection_.shared()](Reply reply) {
+  self_ = self();
+  const auto early = std::make_shared<EarlyReply>();
+  const std::weak_ptr<Http1> weak = self_;
+  const auto answer = [weak, early, shared = connection_.shared()](Reply reply) {
+    if (early->take(reply)) return;
     post(weak, *shared,
          [reply = std::move(reply)](Http1& self) mutable { self.answer(std::move(reply)); });
   };
-  self_ = self();
   cancel_ = connection_.compute(std::move(request), answer);
+  if (auto reply = early->close()) this->answer(std::move(*reply));
   watch();
 }
 
@@ -214,6 +244,7 @@ void Http1::take_request() {
 /// request stays unnoticed, because those bytes come before the end.
 void Http1::watch() {
   if (is_answered_ || buffer().size() > 0) return;
+  is_watched_ = true;
   if (stream().has_tls()) return watch_tls();
   stream().socket().async_wait(Socket::wait_read, [self = self()](beast::error_code error) {
     if (error || self->is_answered_) return;
@@ -254,7 +285,7 @@ void Http1::release_request() {
   is_answered_ = true;
   cancel_ = nullptr;
   beast::error_code ignored;
-  stream().socket().cancel(ignored);  // the watch
+  if (std::exchange(is_watched_, false)) stream().socket().cancel(ignored);
 }
 
 void Http1::write() {
@@ -270,11 +301,38 @@ void Http1::write() {
   if (has_body && reply_.stream == nullptr) {
     for (const std::string_view part : parts_of(reply_)) unsent_.push_back(asio::buffer(part));
   }
+  // Nothing waits before it: a reply is written whole before the next request is read.
+  if (!stream().has_tls()) send_now();
   write_some();
 }
 
+/// What the socket takes at once, without Asio and its timers. An error shows in the next write.
+void Http1::send_now() {
+  std::array<iovec, kMaxParts> parts = {};
+  std::size_t num_parts = 0;
+  for (const asio::const_buffer& part : unsent_) {
+    if (num_parts == parts.size()) break;
+    parts[num_parts++] = {const_cast<void*>(part.data()), part.size()};  // NOLINT: only read
+  }
+  msghdr message = {};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = num_parts;
+  const ssize_t num =
+      sendmsg(stream().socket().native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (num > 0) drop_sent(static_cast<std::size_t>(num));
+}
+
+void Http1::drop_sent(std::size_t num) {
+  for (asio::const_buffer& part : unsent_) {
+    const std::size_t sent = std::min(num, part.size());
+    part += sent;
+    num -= sent;
+  }
+  std::erase_if(unsent_, [](const asio::const_buffer& part) { return part.size() == 0; });
+}
+
 void Http1::write_some() {
-  while (!unsent_.empty() && unsent_.front().size() == 0) unsent_.erase(unsent_.begin());
+  drop_sent(0);
   if (unsent_.empty()) {
     if (reply_.stream != nullptr) return write_piece();
     end_reply();
@@ -287,11 +345,7 @@ void Http1::write_some() {
       self->connection_.close();
       return;
     }
-    for (asio::const_buffer& part : self->unsent_) {
-      const std::size_t sent = std::min(num, part.size());
-      part += sent;
-      num -= sent;
-    }
+    self->drop_sent(num);
     self->write_some();
   });
 }

@@ -65,6 +65,8 @@ class Http1 final : public Protocol {
   void answer(Reply reply);
   void release_request();
   void write();
+  void send_now();
+  void drop_sent(std::size_t num);
   void write_some();
   void write_piece();
   void end_reply();
@@ -80,6 +82,7 @@ class Http1 final : public Protocol {
   bool is_answered_ = false;  ///< the request that was taken last
   bool is_waiting_ = true;    ///< for the first byte of a request
   bool is_first_ = true;      ///< no request has come yet
+  bool is_watched_ = false;   ///< an operation waits for what the client does meanwhile
   bool is_watching_ = false;  ///< a read of TLS is pending beside the answer
   bool wants_head_ = false;   ///< once that read has ended
   bool is_last_ = false;      ///< the connection closes after the reply

@@ -127,6 +127,14 @@ class HttpServerTest : public ::testing::Test {
       kept_ = answer;
       return [this] { is_cancelled_ = true; };
     }
+    if (request.path == "/release") kept()({200, kText, "released"});
+    if (request.path == "/parts") {
+      Reply reply = {200, kText, "a "};
+      reply.parts.assign(50, "part ");
+      answer(std::move(reply));
+      answer({500, kText, "the second of two"});
+      return nullptr;
+    }
     if (request.path == "/tag") {
       Reply reply = {304, kText, {}};
       reply.fields = fmt::format("ETag: {}\r\n", request.if_none_match);
@@ -344,6 +352,29 @@ TEST_F(HttpServerTest, AnswersMayComeLaterFromAnyThread) {
   std::thread([answer = kept()] { answer({200, kText, "later"}); }).join();
   EXPECT_THAT(client.read_reply(), EndsWith("later"));
   EXPECT_THAT(client.read_reply(), EndsWith("GET /after 0"));
+}
+
+TEST_F(HttpServerTest, AnswersMayComeWhileAnotherRequestIsHandedOver) {
+  const Client waits(*server_);
+  waits.write(get("/later"));
+  ASSERT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex_);
+    return kept_ != nullptr;
+  }));
+  EXPECT_THAT(answer_to(get("/release")), EndsWith("GET /release 0"));
+  EXPECT_THAT(waits.read_reply(), EndsWith("\r\n\r\nreleased"));
+  waits.write(get("/a"));
+  EXPECT_THAT(waits.read_reply(), EndsWith("GET /a 0"));
+}
+
+TEST_F(HttpServerTest, RepliesOfManyPartsComeWholeAndOnce) {
+  const Client client(*server_);
+  std::string expected = "\r\n\r\na ";
+  for (int i = 0; i < 50; ++i) expected += "part ";
+  client.write(get("/parts") + get("/parts") + get("/a"));
+  EXPECT_THAT(client.read_reply(), EndsWith(expected));
+  EXPECT_THAT(client.read_reply(), EndsWith(expected));
+  EXPECT_THAT(client.read_reply(), EndsWith("GET /a 0"));
 }
 
 TEST_F(HttpServerTest, StreamsComeInChunksAndTheConnectionStaysOpen) {
