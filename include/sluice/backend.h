@@ -299,8 +299,11 @@ typedef struct sluice_backend_api {
   /* Waits for submitted work. */
   void (*stream_destroy)(sluice_stream* stream);
   /* Waits until all submitted work is done and returns its first error, once. An error ends its
-   * list but not later lists. A timeout below 0 waits without limit. When the timeout passes, the
-   * function returns SLUICE_DEADLINE_EXCEEDED and the work continues. */
+   * list but not later lists. SLUICE_INVALID_ARGUMENT and SLUICE_OUT_OF_RANGE say that the values
+   * or shapes of this run do not fit, SLUICE_UNAVAILABLE that the device is lost, and
+   * SLUICE_RESOURCE_EXHAUSTED that memory is; any other code is the kernel's own. A timeout below 0
+   * waits without limit. When the timeout passes, the function returns SLUICE_DEADLINE_EXCEEDED and
+   * the work continues. */
   sluice_code (*stream_wait)(sluice_stream* stream, int64_t timeout_ns, sluice_message* message);
 
   /* Creates an empty command list: a recorded sequence in which each entry sees the results of all

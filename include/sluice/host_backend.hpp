@@ -351,8 +351,9 @@ inline Status finish_list(CommandList& list) {
 inline Status check_ready(const CommandList& list, std::size_t num_bindings) {
   if (!list.is_finished) return {SLUICE_FAILED_PRECONDITION, "the command list is not finished"};
   if (num_bindings >= static_cast<std::size_t>(list.num_bindings)) return ok();
-  return invalid_argument("the command list names " + std::to_string(list.num_bindings) +
-                          " bindings, got " + std::to_string(num_bindings));
+  return {SLUICE_FAILED_PRECONDITION, "the command list names " +
+                                          std::to_string(list.num_bindings) + " bindings, got " +
+                                          std::to_string(num_bindings)};
 }
 
 // ---- running ------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ typedef int32_t sluice_runtime_code;
 #define SLUICE_RUNTIME_CODE_UNSUPPORTED_VERSION 10 /* UNIMPLEMENTED: the package's format */
 #define SLUICE_RUNTIME_CODE_PENDING 1000           /* UNAVAILABLE: the request is not done yet */
 #define SLUICE_RUNTIME_CODE_CANCELLED 1001         /* CANCELLED */
-#define SLUICE_RUNTIME_CODE_BAD_INPUT 1002         /* INVALID_ARGUMENT: missing, or another type */
+#define SLUICE_RUNTIME_CODE_BAD_INPUT 1002         /* INVALID_ARGUMENT: missing, or wrong values */
 #define SLUICE_RUNTIME_CODE_NUMERIC_ERROR 1003     /* DATA_LOSS: an output holds NaN */
 #define SLUICE_RUNTIME_CODE_COMPLETED_WITH_ERROR 1004 /* INTERNAL: a kernel reported an error */
 

@@ -192,7 +192,7 @@ subgraph @0 "main" {
   for (const std::int64_t index : {1, 7, 2}) ask(request<std::int64_t>({index}, {1}));
   run();
   EXPECT_THAT(asked_[0].values(), ElementsAre(20));
-  EXPECT_EQ(asked_[1].reply.code, RuntimeCode::kCompletedWithError);
+  EXPECT_EQ(asked_[1].reply.code, RuntimeCode::kBadInput);
   EXPECT_THAT(asked_[1].reply.errors.to_status().message(), HasSubstr("7"));
   EXPECT_THAT(asked_[2].values(), ElementsAre(30));
   for (const Asked& one : asked_) EXPECT_EQ(one.num_replies, 1);

@@ -229,6 +229,27 @@ TEST_F(SimTest, CancelledRequestIsAnsweredInEveryStage) {
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
 }
 
+TEST_F(SimTest, KernelSaysWhoseFaultAnErrorIs) {
+  constexpr std::pair<const char*, RuntimeCode> kCodes[] = {
+      {"INVALID_ARGUMENT", RuntimeCode::kBadInput},
+      {"OUT_OF_RANGE", RuntimeCode::kBadInput},
+      {"RESOURCE_EXHAUSTED", RuntimeCode::kOutOfResources},
+      {"UNIMPLEMENTED", RuntimeCode::kCompletedWithError},
+      {"FAILED_PRECONDITION", RuntimeCode::kCompletedWithError},
+      {"INTERNAL", RuntimeCode::kCompletedWithError},
+      {"UNAVAILABLE", RuntimeCode::kDeviceError}};  // the last one: the model is out of service
+  const terms::ModelHandle model = load({1, 1}, 1);
+  for (const auto& [name, code] : kCodes) {
+    ASSERT_TRUE(sim_.time
+                    ->inject_fault(fmt::format(
+                        R"({{"kind": "failed_kernel", "operator": "Relu", "code": "{}"}})", name))
+                    .is_ok());
+    const Reply reply = engine_->infer(model, request_of(1));
+    EXPECT_EQ(reply.code, code) << name << ": " << reply.errors.to_status().to_string();
+  }
+  EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kModelFailed);
+}
+
 TEST_F(SimTest, FailedKernelFailsItsRequestOnly) {
   const terms::ModelHandle model = load({1, 1}, 1);
   ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "failed_kernel", "operator": "Relu"})").is_ok());

@@ -33,7 +33,7 @@ constexpr std::array<RuntimeCodeInfo, 16> kCodes = {{
     {RuntimeCode::kCancelled, "cancelled", Code::kCancelled,
      "Nothing, if it was meant; else send the request again to a model that is started."},
     {RuntimeCode::kBadInput, "bad input", Code::kInvalidArgument,
-     "Send what the model's signature says."},
+     "Send what the model's signature says, and values that its operators take."},
     {RuntimeCode::kNumericError, "numeric error", Code::kDataLoss,
      "Look at the inputs for NaN and infinities; the model's policy says what NaN leads to."},
     {RuntimeCode::kCompletedWithError, "completed with error", Code::kInternal,
@@ -69,6 +69,19 @@ const RuntimeCodeInfo& describe(RuntimeCode code) {
 RuntimeCode runtime_code_of(const Status& status) {
   if (status.is_ok() || status.detail() == 0) return suggested_by(status.code());
   return describe(static_cast<RuntimeCode>(status.detail())).code;
+}
+
+RuntimeCode run_code_of(const Status& status) {
+  if (status.is_ok() || status.detail() != 0) return runtime_code_of(status);
+  switch (status.code()) {
+    case Code::kInvalidArgument:
+    case Code::kOutOfRange: return RuntimeCode::kBadInput;
+    case Code::kCancelled:
+    case Code::kDeadlineExceeded:
+    case Code::kResourceExhausted:
+    case Code::kUnavailable: return suggested_by(status.code());
+    default: return RuntimeCode::kCompletedWithError;
+  }
 }
 
 Status with_runtime_code(const Status& status, RuntimeCode code) {

@@ -36,6 +36,12 @@ Status runtime_error(RuntimeCode code, fmt::format_string<Args...> format, Args&
                 fmt::format(format, std::forward<Args>(args)...));
 }
 
+/// The code of an error that ended a run without a detail of its own. kInvalidArgument and
+/// kOutOfRange say that the values or shapes of the request do not fit: kBadInput. A lost device,
+/// too little memory, a passed deadline and a cancellation keep their codes; all else is a
+/// kernel's: kCompletedWithError.
+RuntimeCode run_code_of(const Status& status);
+
 /// `status` with another detail; its gRPC code and message stay.
 Status with_runtime_code(const Status& status, RuntimeCode code);
 

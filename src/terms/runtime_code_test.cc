@@ -40,6 +40,21 @@ TEST(RuntimeCode, DefaultCodeFollowsFromTheStatusCode) {
   EXPECT_EQ(runtime_code_of(Status(Code::kInternal, 77, "x")), RuntimeCode::kFailed);
 }
 
+TEST(RuntimeCode, ErrorOfARunIsTheRequestsTheMachinesOrAKernels) {
+  const auto code_of = [](Code code) { return run_code_of(make_error(code, "x")); };
+  EXPECT_EQ(code_of(Code::kInvalidArgument), RuntimeCode::kBadInput);
+  EXPECT_EQ(code_of(Code::kOutOfRange), RuntimeCode::kBadInput);
+  EXPECT_EQ(code_of(Code::kResourceExhausted), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(code_of(Code::kUnavailable), RuntimeCode::kDeviceError);
+  EXPECT_EQ(code_of(Code::kDeadlineExceeded), RuntimeCode::kTimeout);
+  for (const Code code : {Code::kUnimplemented, Code::kFailedPrecondition, Code::kInternal,
+                          Code::kNotFound, Code::kUnknown}) {
+    EXPECT_EQ(code_of(code), RuntimeCode::kCompletedWithError);
+  }
+  EXPECT_EQ(run_code_of(ok_status()), RuntimeCode::kOk);
+  EXPECT_EQ(run_code_of(runtime_error(RuntimeCode::kCancelled, "x")), RuntimeCode::kCancelled);
+}
+
 TEST(ErrorList, FirstErrorIsTheCauseAndAllHaveRemedies) {
   ErrorList errors;
   errors.add(ok_status());

@@ -241,6 +241,29 @@ TEST(Operators, FailureOfKernelReachesCaller) {
   EXPECT_THAT(thrown->message, HasSubstr("(com.example::Throws): its kernel threw: oh"));
 }
 
+TEST(Operators, RuntimeHearsWhetherARequestOrTheKernelIsAtFault) {
+  Operator picky = operator_of("Picky");
+  picky.run = [](const plugin::Call& call) -> std::optional<Error> {
+    const bool is_wrong = call.input_elements<float>(0)[0] < 0;
+    return Error{is_wrong ? Code::kOutOfRange : Code::kFailedPrecondition, "not with me"};
+  };
+  use(std::move(picky));
+  auto runtime = Runtime::create();
+  ASSERT_TRUE(runtime) << runtime.error().message;
+  const auto package = compiled(model_of(node_of("Picky")));
+  const auto model = runtime->load({.package = package});
+  ASSERT_TRUE(model) << model.error().message;
+  const auto error_with = [&](float first) {
+    const std::vector<float> x(3, first);
+    return model->infer({tensor<float>("x", x, {1, 3})}).error();
+  };
+  EXPECT_EQ(error_with(-1).code, Code::kInvalidArgument);
+  EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_BAD_INPUT);
+  EXPECT_THAT(error_with(-1).message, HasSubstr("not with me"));
+  EXPECT_EQ(error_with(1).code, Code::kInternal);
+  EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_COMPLETED_WITH_ERROR);
+}
+
 TEST(Operators, KernelMayRunAnotherModel) {
   use_scale();
   static const auto inner = compiled(model_of(node_of("Scale")));

@@ -195,6 +195,10 @@ TEST_F(LeftOutput, LostWithItsDeviceIsADeviceError) {
   ASSERT_NE(made.outputs.at(0).left, nullptr);
   const Status status = made.outputs.at(0).left->fetch();
   EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kDeviceError) << status.to_string();
+  Request next;
+  next.left_inputs = {made.outputs.at(0).left};
+  EXPECT_EQ(terms::runtime_code_of(next.fetch_inputs()), RuntimeCode::kFailed)
+      << "the model of the next request has lost nothing, and the request says nothing wrong";
 }
 
 TEST_F(LeftOutput, GoesToTheHostWhereTheDeviceIsFull) {

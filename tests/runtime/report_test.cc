@@ -64,6 +64,17 @@ TEST_F(ReportTest, DeviceTotalsIncludeDestroyedGroups) {
   EXPECT_EQ(device().requests.num_answered(), 15);
 }
 
+TEST_F(ReportTest, WrongValuesOfRequestsLeaveTheModelHealthy) {
+  const terms::ModelHandle model = load();
+  ASSERT_TRUE(
+      machine_.time().inject_fault(R"({"kind": "failed_kernel", "code": "OUT_OF_RANGE"})").is_ok());
+  EXPECT_EQ(machine_.engine().infer(model, request_of(1)).code, RuntimeCode::kBadInput);
+  for (const UsageReport& report : {UsageReport(group_of(model)), UsageReport(device())}) {
+    EXPECT_EQ(report.requests.num_answered(), 1) << "it is counted, as a bad input";
+    EXPECT_EQ(report.health.state, terms::HealthState::kHealthy) << report.health.reason;
+  }
+}
+
 TEST_F(ReportTest, ErrorsAreCountedByKindAndHealthNamesTheRemedy) {
   const terms::ModelHandle model = load();
   ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "failed_kernel"})").is_ok());

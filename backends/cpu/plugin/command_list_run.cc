@@ -169,8 +169,8 @@ Status CommandList::run(std::span<void* const> bindings) {
   if (!finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is not finished"};
   const auto wanted = used_.empty() ? 0 : static_cast<std::size_t>(used_.back().binding) + 1;
   if (bindings.size() < wanted) {
-    return plugin::invalid_argument("the command list names " + std::to_string(wanted) +
-                                    " bindings, got " + std::to_string(bindings.size()));
+    return {SLUICE_FAILED_PRECONDITION, "the command list names " + std::to_string(wanted) +
+                                            " bindings, got " + std::to_string(bindings.size())};
   }
   bind(bindings);
   status_ = plugin::ok();

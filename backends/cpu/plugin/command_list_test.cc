@@ -194,7 +194,7 @@ TEST_F(CommandListTest, RefusesTooFewBindingsAndLateAdditions) {
   EXPECT_EQ(list.add_kernel(kernel_, {&in, 1}, {}).code, SLUICE_INVALID_ARGUMENT);
   ASSERT_TRUE(list.finish().is_ok());
   EXPECT_EQ(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).code, SLUICE_FAILED_PRECONDITION);
-  EXPECT_EQ(list.run({}).code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(list.run({}).code, SLUICE_FAILED_PRECONDITION);
 }
 
 /// Runs ten additions, first by kernels so short that one worker runs them: the exchange plans

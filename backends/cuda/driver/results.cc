@@ -45,7 +45,7 @@ sluice_code code_of(CuResult result) {
     case CuResult::kSuccess: return SLUICE_OK;
     case CuResult::kInvalidValue:
     case CuResult::kInvalidImage:
-    case CuResult::kInvalidPtx: return SLUICE_INVALID_ARGUMENT;
+    case CuResult::kInvalidPtx: return SLUICE_INTERNAL;  // the plug-in's own call or code
     case CuResult::kOutOfMemory:
     case CuResult::kLaunchOutOfResources: return SLUICE_RESOURCE_EXHAUSTED;
     case CuResult::kNotFound:

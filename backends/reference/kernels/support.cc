@@ -38,6 +38,10 @@ T narrowed(double value) {
 
 Status refuse(const Call& call, const std::string& text) { return refuse(call.op(), text); }
 
+Status refuse_model(const Call& call, const std::string& text) {
+  return {SLUICE_FAILED_PRECONDITION, plugin::describe(call.op()) + ": " + text};
+}
+
 Status check_dims(const Call& call, const sluice_tensor& tensor, Dims expected, const char* name) {
   const Dims dims = plugin::dims_of(tensor);
   if (std::ranges::equal(dims, expected)) return plugin::ok();
@@ -50,7 +54,7 @@ Status check_types(const Call& call, sluice_element_type type) {
   for (int i = 0; i < call.num_inputs(); ++i) {
     is_fit = is_fit && (!call.has_input(i) || call.input(i).element_type == type);
   }
-  return is_fit ? plugin::ok() : refuse(call, "its operands must have the same element type");
+  return is_fit ? plugin::ok() : refuse_model(call, "its operands must have the same element type");
 }
 
 std::vector<double> read_doubles(const sluice_tensor& tensor) {

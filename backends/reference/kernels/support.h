@@ -12,8 +12,12 @@
 
 namespace sluice::reference {
 
-/// `Conv: text`.
+/// SLUICE_INVALID_ARGUMENT, `Conv: text`: the values or the shapes of this run do not fit.
 Status refuse(const Call& call, const std::string& text);
+
+/// SLUICE_FAILED_PRECONDITION, `Conv: text`: a type or an attribute of the model does not fit,
+/// which no request can mend.
+Status refuse_model(const Call& call, const std::string& text);
 
 /// Ok if the tensor has these dimensions.
 Status check_dims(const Call& call, const sluice_tensor& tensor, Dims expected, const char* name);

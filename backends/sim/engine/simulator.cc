@@ -220,8 +220,8 @@ Status Simulator::submit(Stream* stream, CommandList* list, std::span<void* cons
     return refuse("the group has no cores: it copies, and runs no kernels");
   }
   if (bindings.size() < static_cast<std::size_t>(list->num_bindings)) {
-    return plugin::invalid_argument("the command list names " + std::to_string(list->num_bindings) +
-                                    " bindings, got " + std::to_string(bindings.size()));
+    return refuse("the command list names " + std::to_string(list->num_bindings) +
+                  " bindings, got " + std::to_string(bindings.size()));
   }
   log_.add(now_ns_, "submit", "stream=", stream->id, " list=", list->id,
            " steps=", static_cast<std::int64_t>(list->commands.size()));

@@ -140,9 +140,9 @@ Status Simulator::check_reach(const Stream& stream) const {
   for (const sluice_tensor& tensor : tensors) {
     if (tensor.data == nullptr || tensor.size_bytes == 0) continue;
     if (memories_.device_of(tensor.data) == device) continue;
-    return {SLUICE_INVALID_ARGUMENT, node_of(*kernel_of(run)) + ": device " +
-                                         std::to_string(device) +
-                                         " reaches only its own memory; copy the tensor to it"};
+    return {SLUICE_FAILED_PRECONDITION, node_of(*kernel_of(run)) + ": device " +
+                                            std::to_string(device) +
+                                            " reaches only its own memory; copy the tensor to it"};
   }
   return plugin::ok();
 }

@@ -152,6 +152,12 @@ def test_wrong_forms_are_refused(curl: Curl, body: bytes, message: str) -> None:
     assert outputs_of(curl("POST", PATH, form(PHOTO, SCALE, NOTE), **TYPE))["colour"] == [255, 0, 0]
 
 
+@pytest.mark.parametrize("photo", [b"no photo", b"GIF89a" + bytes(100), b"\x89PN", bytes(2)])
+def test_bytes_that_no_decoder_reads_are_the_clients_fault(curl: Curl, photo: bytes) -> None:
+    status, answer = curl("POST", PATH, form(part("photo", photo), SCALE, NOTE), **TYPE)
+    assert status == 400 and "neither PNG nor JPEG" in json.loads(answer)["error"], answer
+
+
 def test_an_input_comes_once(curl: Curl) -> None:
     """As a part or in the JSON."""
     scale = json.dumps([{"name": "scale", "shape": [3], "datatype": "FP32", "data": [1, 1, 1]}]).encode()

@@ -139,7 +139,8 @@ TEST_F(RuntimeApi, WrongInputIsNamedWithWhatTheModelTakes) {
   EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_BAD_INPUT);
   EXPECT_THAT(name.error().message, HasSubstr("no input picture; it has \"image\""));
   EXPECT_THAT(model.infer({}).error().message, HasSubstr("input \"image\" is missing"));
-  EXPECT_STREQ(sluice_last_error_remedy(), "Send what the model's signature says.");
+  EXPECT_STREQ(sluice_last_error_remedy(),
+               "Send what the model's signature says, and values that its operators take.");
 }
 
 TEST_F(RuntimeApi, SubmittedRequestsAreAnsweredInAnyOrderOfWaiting) {

@@ -115,7 +115,7 @@ subgraph @0 "main" {
   Aligned<float> x({1, 2, 3, 4});
   ASSERT_TRUE(context->set_input(0, f32_view(x, {4})).is_ok());
   const Status status = context->run();
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), ::testing::HasSubstr("no state of random numbers"));
 }
 

@@ -105,8 +105,7 @@ Status ModelScheduler::fetch_rows(const Running& running) {
   for (const Part& part : running.parts) {
     if (status.is_ok()) status = part.pending.request.fetch_inputs();
   }
-  // The device that failed need not be the model's.
-  return status.is_ok() ? status : terms::with_runtime_code(status, RuntimeCode::kBadInput);
+  return status;
 }
 
 Status ModelScheduler::copy_parts(Running& running) {

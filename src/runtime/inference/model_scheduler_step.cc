@@ -8,16 +8,11 @@
 
 namespace sluice::runtime {
 
-/// The runtime code of a stage's error: a lost device, no memory, or an error of a kernel.
+/// An error of a run, with its runtime code and the model's name.
 Status ModelScheduler::classify(const Status& status) const {
   const std::string message = fmt::format("model \"{}\": {}", options_.name, status.message());
   if (status.detail() != 0) return Status(status.code(), status.detail(), message);
-  switch (status.code()) {
-    case Code::kUnavailable: return terms::runtime_error(RuntimeCode::kDeviceError, "{}", message);
-    case Code::kResourceExhausted:
-      return terms::runtime_error(RuntimeCode::kOutOfResources, "{}", message);
-    default: return terms::runtime_error(RuntimeCode::kCompletedWithError, "{}", message);
-  }
+  return terms::runtime_error(terms::run_code_of(status), "{}", message);
 }
 
 StepResult ModelScheduler::step(std::int64_t now_ns, bool may_start) {
@@ -230,8 +225,7 @@ bool ModelScheduler::fill_slots(std::int64_t now_ns) {
     running_.push_back(std::move(running));
     Running& added = *running_.back();
     const Status status = prepare(added);
-    if (!status.is_ok())
-      fail(added, status.with_context(fmt::format("model \"{}\"", options_.name)));
+    if (!status.is_ok()) fail(added, classify(status));
   }
   return has_moved;
 }

@@ -148,9 +148,7 @@ Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkp
   slot.copies.clear();
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
     slot.sources.push_back(request.inputs[i].data);
-    const Status status = set_input(slot, i, request);
-    // Whatever a context refuses here is the request's fault, not the model's.
-    if (!status.is_ok()) return terms::with_runtime_code(status, RuntimeCode::kBadInput);
+    SLUICE_TRY(set_input(slot, i, request));
   }
   slot.urgency = {request.deadline_ns, request.priority};
   return bind_outputs(slot, request);

@@ -49,7 +49,7 @@ class Pipeline {
 
   /// Binds a request's memory, which the slot reads and writes until the last stage. A model of
   /// dynamic shapes calls `checkpoint` while it runs; an error ends its stage.
-  /// Fails: kBadInput.
+  /// Fails: as Context::set_input and Request::fetch_input; kBadInput for outputs' memory.
   Status prepare(std::size_t slot, const Request& request, exec::Checkpoint checkpoint = {});
   /// Starts a stage. Returns at once, or after the stage if the backend runs it on this thread.
   Status start(std::size_t slot, std::size_t stage);

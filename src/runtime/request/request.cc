@@ -14,8 +14,10 @@ void Request::limit(const Clock& clock, std::int64_t timeout_ns) {
 }
 
 Status Request::fetch_input(std::size_t index) const {
-  const bool is_left = index < left_inputs.size() && left_inputs[index] != nullptr;
-  return is_left ? left_inputs[index]->fetch() : ok_status();
+  if (index >= left_inputs.size() || left_inputs[index] == nullptr) return ok_status();
+  const Status status = left_inputs[index]->fetch();
+  const bool is_lost = terms::runtime_code_of(status) == RuntimeCode::kDeviceError;
+  return is_lost ? terms::with_runtime_code(status, RuntimeCode::kFailed) : status;
 }
 
 Status Request::fetch_inputs() const {

@@ -65,7 +65,7 @@ struct Request {
   /// Gives a request without a deadline one `timeout_ns` from now; 0: none.
   void limit(const Clock& clock, std::int64_t timeout_ns);
   /// Brings the bytes of an input, or of all, to the host's memory. Blocks.
-  /// Fails: as LeftBytes::fetch.
+  /// Fails: as LeftBytes::fetch, but kFailed for a lost device: it need not be the model's.
   Status fetch_input(std::size_t index) const;
   Status fetch_inputs() const;
 };

@@ -54,7 +54,7 @@ struct Asked {
     switch (poison) {
       case Poison::kNone: return reply.is_ok() && is_value(*reply);
       case Poison::kNan: return reply.is_ok() && reply->code == RuntimeCode::kNumericError;
-      case Poison::kIndex: return code == RuntimeCode::kCompletedWithError;
+      case Poison::kIndex: return code == RuntimeCode::kBadInput;
       case Poison::kCancel:
         return reply.is_ok() ? is_value(*reply) : code == RuntimeCode::kCancelled;
       case Poison::kDeadline: break;

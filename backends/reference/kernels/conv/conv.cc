@@ -130,7 +130,8 @@ Status integer_convolution(const Call& call, const Convolution& conv, int x_inpu
 Status run_conv_integer(const Call& call) {
   Convolution conv;
   if (Status status = make_convolution(call, 0, 1, &conv); !status.is_ok()) return status;
-  if (call.output(0).element_type != plugin::kI32) return refuse(call, "the output must be i32");
+  if (call.output(0).element_type != plugin::kI32)
+    return refuse_model(call, "the output must be i32");
   std::vector<std::int32_t> y = spread_bias<std::int32_t>(conv, {});
   const Status status = integer_convolution(call, conv, 0, 2, 1, 3, y);
   if (status.is_ok()) store<std::int32_t>(call.output(0), y);
@@ -143,7 +144,7 @@ Status run_qlinear_conv(const Call& call) {
   if (status.is_ok()) status = check_bias(call, 8, conv);
   if (!status.is_ok()) return status;
   if (call.has_input(8) && call.input(8).element_type != plugin::kI32) {
-    return refuse(call, "the bias must be i32");
+    return refuse_model(call, "the bias must be i32");
   }
   const Loaded<std::int32_t> bias(call.input(8));
   std::vector<std::int32_t> y = spread_bias<std::int32_t>(conv, bias.values());
@@ -196,12 +197,13 @@ Status check_quantized_conv(const Call& call, const Convolution& conv) {
     if (Status status = check_bias(call, input, conv); !status.is_ok()) return status;
   }
   if (call.input(0).element_type != plugin::kU8 || call.input(1).element_type != plugin::kI8) {
-    return refuse(call, "it takes u8 and weights of i8");
+    return refuse_model(call, "it takes u8 and weights of i8");
   }
   for (const int input : {2, 3, 4}) {
     const sluice_element_type type = call.input(input).element_type;
     const bool is_fit = type == plugin::kF32 || (input == 4 && (type == plugin::kU8 || type == 0));
-    if (!is_fit) return refuse(call, "input " + std::to_string(input) + " is of another type");
+    if (!is_fit)
+      return refuse_model(call, "input " + std::to_string(input) + " is of another type");
   }
   if (!call.has_input(4)) return plugin::ok();
   return check_dims(call, call.input(4), output_dims(call, 0), "residual");

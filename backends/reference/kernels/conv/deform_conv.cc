@@ -52,7 +52,7 @@ Status make_deformable(const Call& call, Deformable* conv) {
   if (status.is_ok()) status = check_side_inputs(call, *conv);
   if (status.is_ok()) status = check_types(call, call.input(0).element_type);
   if (status.is_ok() && !contains(kFloats, call.input(0).element_type)) {
-    status = refuse(call, "it takes floats");
+    status = refuse_model(call, "it takes floats");
   }
   conv->x = read_doubles(call.input(0));
   conv->w = read_doubles(call.input(1));

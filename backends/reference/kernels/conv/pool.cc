@@ -19,7 +19,7 @@ Status make_pool(const Call& call, Window* window) {
   }
   const auto kernel = call.attributes().get_ints("kernel_shape");
   if (std::ranges::any_of(kernel, [](auto size) { return size < 1; })) {
-    return refuse(call, "kernel_shape " + plugin::to_string(kernel) + " is empty");
+    return refuse_model(call, "kernel_shape " + plugin::to_string(kernel) + " is empty");
   }
   return make_window(call, kernel, y.subspan(2), x.subspan(2), window);
 }
@@ -93,7 +93,8 @@ Status run_max_pool(const Call& call) {
   if (status.is_ok()) status = check_types(call, call.input(0).element_type);
   if (status.is_ok() && call.has_output(1)) {
     status = check_dims(call, call.output(1), output_dims(call, 0), "Indices");
-    if (call.output(1).element_type != plugin::kI64) return refuse(call, "Indices must be i64");
+    if (call.output(1).element_type != plugin::kI64)
+      return refuse_model(call, "Indices must be i64");
   }
   if (!status.is_ok()) return status;
   constexpr auto kPooled = kFloats + Types<std::uint8_t, std::int8_t>();
@@ -111,7 +112,8 @@ Status run_fold(const Call& call, const Fold& fold, const Finish& finish) {
   Status status = make_pool(call, &window);
   if (!status.is_ok()) return status;
   const std::vector<double> x = read_doubles(call.input(0));
-  if (x.size() != index(size_of(input_dims(call, 0)))) return refuse(call, "unknown element type");
+  if (x.size() != index(size_of(input_dims(call, 0))))
+    return refuse_model(call, "unknown element type");
   std::vector<double> y(index(size_of(output_dims(call, 0))));
   const std::int64_t size = window.image_size();
   for_each_window(window, num_channels(call), [&](auto c, auto w, const auto* taps, auto step) {
@@ -142,7 +144,7 @@ Status run_average_pool(const Call& call) {
 
 Status run_lp_pool(const Call& call) {
   const auto p = static_cast<double>(call.attributes().get_int("p", 2));
-  if (p < 1) return refuse(call, "p must be at least 1");
+  if (p < 1) return refuse_model(call, "p must be at least 1");
   return run_fold(
       call, [&](double sum, double x) { return sum + std::pow(std::fabs(x), p); },
       [&](double sum, auto, auto) { return std::pow(sum, 1 / p); });
@@ -154,7 +156,7 @@ Status run_global(const Call& call, const Pool& pool) {
   const Dims dims = input_dims(call, 0);
   if (dims.size() < 2) return refuse(call, "the input has no channels");
   const std::vector<double> x = read_doubles(call.input(0));
-  if (x.size() != index(size_of(dims))) return refuse(call, "unknown element type");
+  if (x.size() != index(size_of(dims))) return refuse_model(call, "unknown element type");
   const std::size_t size = index(size_of(dims.subspan(2)));
   std::vector<double> y;
   for (std::int64_t c = 0; c < dims[0] * dims[1]; ++c) {
@@ -181,7 +183,7 @@ Status run_global_max_pool(const Call& call) {
 
 Status run_global_lp_pool(const Call& call) {
   const auto p = static_cast<double>(call.attributes().get_int("p", 2));
-  if (p < 1) return refuse(call, "p must be at least 1");
+  if (p < 1) return refuse_model(call, "p must be at least 1");
   return run_global(call, [&](std::span<const double> x) {
     double sum = 0;
     for (const double value : x) sum += std::pow(std::fabs(value), p);

@@ -113,7 +113,7 @@ Status run_grid_sample(const Call& call) {
   const Doubles image = read_doubles(call.input(0));
   const Doubles places = read_doubles(call.input(1));
   if (image.size() != index(size_of(x)) || places.size() != index(size_of(grid))) {
-    return refuse(call, "unknown element type");
+    return refuse_model(call, "unknown element type");
   }
   const std::int64_t size = size_of(x.subspan(2));
   const std::int64_t points = size_of(y.subspan(2));

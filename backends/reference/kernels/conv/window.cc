@@ -17,8 +17,8 @@ Status read_numbers(const Call& call, const char* name, std::size_t count, std::
         return value >= fallback && value <= kLargest;
       });
   return is_fit ? plugin::ok()
-                : refuse(call, std::string("attribute ") + name + " " + plugin::to_string(*values) +
-                                   " does not fit");
+                : refuse_model(call, std::string("attribute ") + name + " " +
+                                         plugin::to_string(*values) + " does not fit");
 }
 
 /// Padding that makes the windows cover the image, the odd one after or before.

@@ -24,7 +24,8 @@ inline constexpr std::int64_t kPadding = -1;
 inline constexpr std::int64_t kBeyondPadding = -2;
 
 /// Reads strides, dilations, pads and auto_pad. `windows` and `image` are spatial dimensions.
-/// Fails: SLUICE_INVALID_ARGUMENT for wrong counts and for sizes that are negative or past 2^30.
+/// Fails: SLUICE_FAILED_PRECONDITION for wrong counts and for attributes that are negative or past
+///        2^30; SLUICE_INVALID_ARGUMENT for an image that the window does not fit.
 Status make_window(const Call& call, Dims kernel, Dims windows, Dims image, Window* window);
 
 /// For windows [first, first + count), in row-major order: the image element under each tap, or a

@@ -146,7 +146,7 @@ Status run_max_roi_pool(const Call& call) {
   const Doubles images = read_doubles(call.input(0));
   const Doubles rois = read_doubles(call.input(1));
   if (images.size() != index(size_of(x)) || rois.size() != index(y[0] * 5)) {
-    return refuse(call, "unknown element type");
+    return refuse_model(call, "unknown element type");
   }
   const double scale = call.attributes().get_float("spatial_scale", 1);
   Doubles result;

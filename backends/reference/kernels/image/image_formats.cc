@@ -119,7 +119,7 @@ Status read_image(std::span<const std::uint8_t> file, Image* image) {
   } else if (starts_with(file, {0xff, 0xd8, 0xff})) {
     read_jpeg(file, image);
   } else {
-    return plugin::unimplemented("ImageDecoder: the file is neither PNG nor JPEG");
+    return plugin::invalid_argument("ImageDecoder: the file is neither PNG nor JPEG");
   }
   return plugin::ok();
 }

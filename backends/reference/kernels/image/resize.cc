@@ -193,12 +193,13 @@ Status check_modes(const Call& call, const Options& options) {
     return std::ranges::find(names, name) != names.end();
   };
   if (!is_one_of(options.mode, {"nearest", "linear", "cubic"})) {
-    return refuse(call,
-                  "mode \"" + std::string(options.mode) + "\"; expected nearest, linear or cubic");
+    return refuse_model(
+        call, "mode \"" + std::string(options.mode) + "\"; expected nearest, linear or cubic");
   }
   if (!is_one_of(options.nearest,
                  {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})) {
-    return refuse(call, "nearest_mode \"" + std::string(options.nearest) +
+    return refuse_model(call,
+                        "nearest_mode \"" + std::string(options.nearest) +
                             "\"; expected round_prefer_floor, round_prefer_ceil, floor or ceil");
   }
   return plugin::ok();
@@ -221,7 +222,7 @@ Status run_resize(const Call& call) {
   if (Status status = read_axes(call, &axes); !status.is_ok()) return status;
   std::vector<double> values = read_doubles(call.input(0));
   if (values.size() != index(plugin::num_elements(call.input(0)))) {
-    return refuse(call, "unknown element type");
+    return refuse_model(call, "unknown element type");
   }
   std::vector<std::int64_t> dims(input_dims(call, 0).begin(), input_dims(call, 0).end());
   for (std::size_t d = 0; d < axes.size(); ++d) {

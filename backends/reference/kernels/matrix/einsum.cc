@@ -73,12 +73,13 @@ Status parse(const Call& call, Equation* equation) {
   for (int i = 0; i < call.num_inputs(); ++i) {
     const auto comma = left.find(',');
     const bool is_last = i + 1 == call.num_inputs();
-    if ((comma == std::string_view::npos) != is_last) return refuse(call, "wrong number of terms");
+    if ((comma == std::string_view::npos) != is_last)
+      return refuse_model(call, "wrong number of terms");
     const Dims dims = input_dims(call, i);
     std::vector<Label> labels;
     if (!read_term(left.substr(0, comma), dims.size(), &labels) ||
         !bind_sizes(dims, labels, equation)) {
-      return refuse(call, "equation \"" + text + "\" does not fit its inputs");
+      return refuse_model(call, "equation \"" + text + "\" does not fit its inputs");
     }
     equation->inputs.push_back(std::move(labels));
     left.remove_prefix(is_last ? left.size() : comma + 1);
@@ -88,7 +89,7 @@ Status parse(const Call& call, Equation* equation) {
   equation->output.clear();
   const auto rank = output_dims(call, 0).size();
   if (!read_term(std::string_view(text).substr(arrow + 2), rank, &equation->output)) {
-    return refuse(call, "equation \"" + text + "\" does not fit its output");
+    return refuse_model(call, "equation \"" + text + "\" does not fit its output");
   }
   return plugin::ok();
 }
@@ -117,9 +118,9 @@ Status run_einsum(const Call& call) {
   }
   for (const Label label : labels) {
     const auto found = equation.sizes.find(label);
-    if (found == equation.sizes.end()) return refuse(call, "an output letter is in no input");
+    if (found == equation.sizes.end()) return refuse_model(call, "an output letter is in no input");
     if (std::ranges::count(labels, label) != 1)
-      return refuse(call, "an output letter stands twice");
+      return refuse_model(call, "an output letter stands twice");
     sizes.push_back(found->second);
   }
   const Dims expected = Dims(sizes).first(equation.output.size());
@@ -131,7 +132,7 @@ Status run_einsum(const Call& call) {
   for (int i = 0; i < call.num_inputs(); ++i) {
     values.push_back(read_doubles(call.input(i)));
     if (values.back().size() != index(size_of(input_dims(call, i)))) {
-      return refuse(call, "unknown element type");
+      return refuse_model(call, "unknown element type");
       // The summed letters turn fastest, so each output element has `summed` terms in a row.
     }
     strides.push_back(strides_over(labels, equation.inputs[index(i)], input_dims(call, i)));

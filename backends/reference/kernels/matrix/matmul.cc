@@ -164,7 +164,8 @@ Status quantized_product(const Call& call, int a, int a_zero, int b, int b_zero,
 Status run_matmul_integer(const Call& call) {
   std::vector<std::int32_t> y;
   if (Status status = quantized_product(call, 0, 2, 1, 3, &y); !status.is_ok()) return status;
-  if (call.output(0).element_type != plugin::kI32) return refuse(call, "the output must be i32");
+  if (call.output(0).element_type != plugin::kI32)
+    return refuse_model(call, "the output must be i32");
   store<std::int32_t>(call.output(0), y);
   return plugin::ok();
 }
@@ -176,7 +177,7 @@ Status run_qlinear_matmul(const Call& call) {
   const std::vector<double> b_scale = read_doubles(call.input(4));
   const std::vector<double> y_scale = read_doubles(call.input(6));
   if (y_scale.size() != 1 || a_scale.empty() || b_scale.empty()) {
-    return refuse(call, "scales are missing");
+    return refuse_model(call, "scales are missing");
   }
   const Dims dims = output_dims(call, 0);
   const std::int64_t n = dims.empty() ? 1 : dims.back();
@@ -240,7 +241,7 @@ Status run_narrow_matmul(const Call& call) {
   if (Status status = read_narrow(call, k, n, places, &w); !status.is_ok()) return status;
   const std::vector<double> x = read_doubles(call.input(0));
   const std::int64_t m = size_of(a.first(a.size() - 1));
-  if (x.size() != index(m * k)) return refuse(call, "A must be f32");
+  if (x.size() != index(m * k)) return refuse_model(call, "A must be f32");
   std::vector<double> y(index(m * n));
   add_product(m, n, k, x.data(), k, w.data(), n, y.data(), n);
   return write_doubles(call, 0, y);
@@ -279,7 +280,7 @@ Status run_det(const Call& call) {
   }
   const std::int64_t n = dims.back();
   std::vector<double> x = read_doubles(call.input(0));
-  if (x.size() != index(size_of(dims))) return refuse(call, "unknown element type");
+  if (x.size() != index(size_of(dims))) return refuse_model(call, "unknown element type");
   std::vector<double> y;
   for (std::int64_t i = 0; i < size_of(dims.first(dims.size() - 2)); ++i) {
     y.push_back(determinant(std::span(x).subspan(index(i * n * n), index(n * n)), n));

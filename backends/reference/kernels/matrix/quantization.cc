@@ -27,7 +27,7 @@ Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
                     std::vector<double>* values) {
   const sluice_tensor& tensor = call.input(input);
   if (!contains(kBytes, tensor.element_type) && !SmallFloat::of(tensor.element_type)) {
-    return refuse(call, "inputs must be u8, i8 or floats of 8 bits");
+    return refuse_model(call, "inputs must be u8, i8 or floats of 8 bits");
   }
   *values = read_doubles(tensor);
   std::vector<double> zeros = {0};
@@ -47,7 +47,7 @@ Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
 Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
                     std::vector<std::int32_t>* values) {
   if (!contains(kBytes, call.input(input).element_type)) {
-    return refuse(call, "inputs must be u8 or i8");
+    return refuse_model(call, "inputs must be u8 or i8");
   }
   std::vector<double> exact;
   if (Status status = read_shifted(call, input, zero, axis, &exact); !status.is_ok()) return status;

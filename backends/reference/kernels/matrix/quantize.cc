@@ -132,7 +132,7 @@ Status run_dequantize(const Call& call) {
 /// Extends the range to include 0, so that 0 is represented exactly.
 Status run_dynamic_quantize(const Call& call) {
   if (call.input(0).element_type != plugin::kF32 || call.output(0).element_type != plugin::kU8) {
-    return refuse(call, "it quantizes f32 to u8");
+    return refuse_model(call, "it quantizes f32 to u8");
   }
   const auto x = call.input_elements<float>(0);
   const auto y = call.output_elements<std::uint8_t>(0);

@@ -60,7 +60,7 @@ Status run_routed_matmul(const Call& call) {
   const std::int64_t pairs = shape.tokens * shape.each;
   if (x.size() != index((shape.has_own_rows ? pairs : shape.tokens) * shape.k) ||
       routes.size() != index(pairs)) {
-    return refuse(call, "A must be f32, and routes i64");
+    return refuse_model(call, "A must be f32, and routes i64");
   }
   std::vector<double> y;
   for (std::int64_t i = 0; i < pairs; ++i) {

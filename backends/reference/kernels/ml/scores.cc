@@ -82,13 +82,13 @@ LabelWriter::LabelWriter(const Call& call, std::string_view ints, std::string_vi
       texts_(call.attributes().get_texts(texts)) {}
 
 Status LabelWriter::write(std::span<const std::size_t> classes) const {
-  if (ints_.empty()) return refuse(call_, "labels that are strings");
+  if (ints_.empty()) return refuse_model(call_, "labels that are strings");
   const auto labels = call_.output_elements<std::int64_t>(0);
   if (call_.output(0).element_type != plugin::kI64 || labels.size() != classes.size()) {
     return refuse(call_, "the labels have another size");
   }
   const bool are_named = std::ranges::all_of(classes, [&](auto at) { return at < ints_.size(); });
-  if (!are_named) return refuse(call_, "a class has no label");
+  if (!are_named) return refuse_model(call_, "a class has no label");
   for (std::size_t i = 0; i < classes.size(); ++i) labels[i] = ints_[classes[i]];
   return plugin::ok();
 }
@@ -99,7 +99,7 @@ Status read_rows(const Call& call, FeatureRows* rows, bool as_floats) {
   rows->rows = dims.size() == 1 ? 1 : dims[0];
   rows->columns = dims.back();
   rows->values = read_doubles(call.input(0));
-  if (rows->values.size() != index(size_of(dims))) return refuse(call, "X has no numbers");
+  if (rows->values.size() != index(size_of(dims))) return refuse_model(call, "X has no numbers");
   if (as_floats && !contains(kFloats, call.input(0).element_type)) {
     for (double& value : rows->values) value = static_cast<float>(value);
   }

@@ -23,7 +23,7 @@ std::optional<std::uint64_t> seed_of(const Call& call) {
 Status Generator::create(const Call& call, int input, std::optional<Generator>* generator) {
   const sluice_tensor& tensor = call.input(input);
   if (tensor.element_type != plugin::kU64 || plugin::num_elements(tensor) != 3) {
-    return refuse(call, "no state of random numbers; compile the model again");
+    return refuse_model(call, "no state of random numbers; compile the model again");
   }
   const auto state = plugin::elements<const std::uint64_t>(tensor);
   // Nodes with equal seeds draw the same numbers, as in other runtimes.

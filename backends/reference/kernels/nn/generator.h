@@ -16,7 +16,7 @@ namespace sluice::reference {
 class Generator {
  public:
   /// `input` is that of the state, which `sluice::RandomState` gives.
-  /// Fails: SLUICE_INVALID_ARGUMENT without one.
+  /// Fails: SLUICE_FAILED_PRECONDITION without one.
   static plugin::Status create(const plugin::Call& call, int input,
                                std::optional<Generator>* generator);
 

@@ -33,7 +33,8 @@ Status read_labels(const Call& call, Labels* labels) {
   labels->classes = index(scores[1]);
   labels->inner = index(size_of(scores.subspan(2)));
   labels->labels = read_ints(call.input(1));
-  if (labels->labels.size() != index(size_of(given))) return refuse(call, "labels are no integers");
+  if (labels->labels.size() != index(size_of(given)))
+    return refuse_model(call, "labels are no integers");
   if (call.attributes().find("ignore_index", SLUICE_ATTRIBUTE_INT) != nullptr) {
     labels->ignored = call.attributes().get_int("ignore_index");
   }
@@ -71,7 +72,8 @@ Status run_negative_log_likelihood(const Call& call) {
   Labels labels;
   if (Status status = read_labels(call, &labels); !status.is_ok()) return status;
   const Doubles log_prob = read_doubles(call.input(0));
-  if (log_prob.size() != index(size_of(input_dims(call, 0)))) return refuse(call, "unknown type");
+  if (log_prob.size() != index(size_of(input_dims(call, 0))))
+    return refuse_model(call, "unknown type");
   return write_loss(call, labels, log_prob);
 }
 
@@ -79,7 +81,8 @@ Status run_softmax_cross_entropy(const Call& call) {
   Labels labels;
   if (Status status = read_labels(call, &labels); !status.is_ok()) return status;
   Doubles scores = read_doubles(call.input(0));
-  if (scores.size() != index(size_of(input_dims(call, 0)))) return refuse(call, "unknown type");
+  if (scores.size() != index(size_of(input_dims(call, 0))))
+    return refuse_model(call, "unknown type");
   Doubles line(labels.classes);
   for (std::size_t i = 0; i < labels.labels.size(); ++i) {
     const std::size_t first = i / labels.inner * labels.classes * labels.inner + i % labels.inner;

@@ -12,7 +12,8 @@ using Doubles = std::vector<double>;
 /// Input 0 as doubles, or why not. Its shape is also the output's.
 Status read_data(const Call& call, Doubles* x) {
   *x = read_doubles(call.input(0));
-  if (x->size() != index(size_of(input_dims(call, 0)))) return refuse(call, "unknown element type");
+  if (x->size() != index(size_of(input_dims(call, 0))))
+    return refuse_model(call, "unknown element type");
   return check_dims(call, call.output(0), input_dims(call, 0), "output");
 }
 
@@ -268,7 +269,8 @@ Status run_lrn(const Call& call) {
   if (Status status = read_data(call, &x); !status.is_ok()) return status;
   const plugin::Attributes attributes = call.attributes();
   const std::int64_t size = attributes.get_int("size");
-  if (size < 1 || input_dims(call, 0).size() < 2) return refuse(call, "size must be positive");
+  if (size < 1 || input_dims(call, 0).size() < 2)
+    return refuse_model(call, "size must be positive");
   const double alpha = attributes.get_float("alpha", 1e-4F) / static_cast<double>(size);
   const double beta = attributes.get_float("beta", 0.75F);
   const double bias = attributes.get_float("bias", 1);

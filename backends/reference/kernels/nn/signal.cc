@@ -95,7 +95,8 @@ Status run_dft(const Call& call) {
   if (Status status = plan_dft(call, &plan); !status.is_ok()) return status;
   const std::vector<Complex> values = read_complex(call.input(0), input_dims(call, 0).back());
   const auto points = index(plan.points);
-  if (values.size() != index(plan.outer * plan.inner) * points) return refuse(call, "unknown type");
+  if (values.size() != index(plan.outer * plan.inner) * points)
+    return refuse_model(call, "unknown type");
   std::vector<Complex> result(index(plan.outer * plan.bins * plan.inner));
   for (std::int64_t o = 0; o < plan.outer; ++o) {
     for (std::int64_t i = 0; i < plan.inner; ++i) {

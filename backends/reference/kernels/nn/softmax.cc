@@ -38,7 +38,8 @@ Status run_lines(const Call& call, const Change& change) {
   SoftmaxLines lines;
   if (Status status = lines_of(call, &lines); !status.is_ok()) return status;
   std::vector<double> x = read_doubles(call.input(0));
-  if (x.size() != index(size_of(input_dims(call, 0)))) return refuse(call, "unknown element type");
+  if (x.size() != index(size_of(input_dims(call, 0))))
+    return refuse_model(call, "unknown element type");
   std::vector<double> line(lines.length);
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (i / lines.step % lines.length != 0) continue;  // not the first of its line

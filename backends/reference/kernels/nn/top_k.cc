@@ -65,7 +65,7 @@ Status run_top_k(const Call& call) {
   if (Status status = make_lines(call, &lines); !status.is_ok()) return status;
   if (call.output(1).element_type != plugin::kI64 ||
       call.output(0).element_type != call.input(0).element_type) {
-    return refuse(call, "its outputs have the input's type and i64");
+    return refuse_model(call, "its outputs have the input's type and i64");
   }
   return dispatch(kNumbers, call.input(0).element_type, [&]<typename T>() {
     find_top<T>(call, lines);

@@ -62,15 +62,15 @@ Status read_activations(const Call& call, const std::vector<std::string_view>& d
   // RNN's own default names two functions whatever the direction.
   const std::size_t expected = defaults.size() * index(directions);
   if (names.size() < expected) {
-    return refuse(call, std::to_string(names.size()) + " activations are named; it takes " +
-                            std::to_string(expected));
+    return refuse_model(call, std::to_string(names.size()) + " activations are named; it takes " +
+                                  std::to_string(expected));
   }
   names.resize(expected);
   std::span<const float> alphas = call.attributes().get_floats("activation_alpha");
   std::span<const float> betas = call.attributes().get_floats("activation_beta");
   for (const std::string_view name : names) {
     const Named* named = find_function(name);
-    if (named == nullptr) return refuse(call, "unknown activation " + std::string(name));
+    if (named == nullptr) return refuse_model(call, "unknown activation " + std::string(name));
     const double alpha = next_parameter(named->alpha, &alphas);
     const double beta = next_parameter(named->beta, &betas);
     activations->push_back(

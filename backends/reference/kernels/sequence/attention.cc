@@ -113,7 +113,7 @@ Status run_attention(const Call& call) {
   if (!status.is_ok()) return status;
   problem.bias = std::cref(masking);
   const std::int64_t mode = call.attributes().get_int("qk_matmul_output_mode");
-  if (mode < 0 || mode > 3) return refuse(call, "qk_matmul_output_mode must be 0 to 3");
+  if (mode < 0 || mode > 3) return refuse_model(call, "qk_matmul_output_mode must be 0 to 3");
   Doubles scores;
   Doubles y =
       attend(problem, static_cast<ScoreStage>(mode), call.has_output(3) ? &scores : nullptr);

@@ -24,7 +24,8 @@ Status read_problem(const Call& call, AttentionProblem* problem) {
       k.length != v.length || k.heads < 1 || q.heads % k.heads != 0) {
     return refuse(call, "q, k and v do not fit");
   }
-  if (call.has_input(4) != call.has_input(5)) return refuse(call, "half of the past is missing");
+  if (call.has_input(4) != call.has_input(5))
+    return refuse_model(call, "half of the past is missing");
   *problem = {q.batch, q.heads, k.heads, q.length, k.length, q.size, v.size};
   problem->q = std::move(q.values);
   problem->k = std::move(k.values);
@@ -37,13 +38,14 @@ Status read_problem(const Call& call, AttentionProblem* problem) {
 /// Floats of one type; `keep` is of bools.
 Status check_elements(const Call& call) {
   const sluice_element_type type = call.input(0).element_type;
-  if (!contains(kFloats, type)) return refuse(call, "it takes floats");
+  if (!contains(kFloats, type)) return refuse_model(call, "it takes floats");
   bool fits = call.output(0).element_type == type;
   for (int i = 0; i < call.num_inputs(); ++i) {
     const sluice_element_type wanted = i == 6 ? plugin::kBool : type;
     fits = fits && (!call.has_input(i) || call.input(i).element_type == wanted);
   }
-  return fits ? plugin::ok() : refuse(call, "its operands have element types that do not fit");
+  return fits ? plugin::ok()
+              : refuse_model(call, "its operands have element types that do not fit");
 }
 
 /// Strides over an input that broadcasts to [B, Hq, S, P + T]; zeros if it is absent.

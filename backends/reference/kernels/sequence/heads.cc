@@ -24,7 +24,8 @@ std::vector<double> swap_middle(const std::vector<double>& x, std::int64_t batch
 Status read_heads(const Call& call, int input, const char* attribute, Heads* heads) {
   const Dims dims = input_dims(call, input);
   heads->values = read_doubles(call.input(input));
-  if (heads->values.size() != index(size_of(dims))) return refuse(call, "unknown element type");
+  if (heads->values.size() != index(size_of(dims)))
+    return refuse_model(call, "unknown element type");
   if (dims.size() == 4) {
     std::tie(heads->batch, heads->heads, heads->length, heads->size) =
         std::tuple(dims[0], dims[1], dims[2], dims[3]);

@@ -152,8 +152,8 @@ Status read_sizes(const Call& call, std::int64_t gates, Network* network) {
   const std::string_view direction = attributes.get_text("direction", "forward");
   network->is_batch_first = attributes.get_int("layout") != 0;
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
-    return refuse(call, "direction \"" + std::string(direction) +
-                            "\"; expected forward, reverse or bidirectional");
+    return refuse_model(call, "direction \"" + std::string(direction) +
+                                  "\"; expected forward, reverse or bidirectional");
   }
   network->directions = direction == "bidirectional" ? 2 : 1;
   network->is_reverse = direction == "reverse";
@@ -182,7 +182,7 @@ Status read_network(const Call& call, std::int64_t gates, Network* network) {
   const bool has_types = network->x.size() == index(plugin::num_elements(call.input(0))) &&
                          network->w.size() == index(plugin::num_elements(call.input(1))) &&
                          network->r.size() == index(plugin::num_elements(call.input(2)));
-  if (!has_types) return refuse(call, "unknown element type");
+  if (!has_types) return refuse_model(call, "unknown element type");
   const std::int64_t units = network->directions * network->hidden;
   status = read_optional(call, 3, units * gates * 2, &network->bias);
   if (status.is_ok() && gates == 4) status = read_optional(call, 7, units * 3, &network->peephole);
