@@ -38,8 +38,8 @@ Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms
       peer_(std::move(peer)),
       buffer_(kMaxHeadBytes),
       idle_since_ns_(system_clock().now_ns()) {
-  buffer_.reserve(kFirstBytes);  // Beast reads as much as there is room for
-  beast::error_code error;       // such as no room for it in epoll: the first read then fails
+  buffer_.reserve(kFirstReadBytes);  // Beast reads as much as there is room for
+  beast::error_code error;           // such as no room for it in epoll: the first read then fails
   stream_.socket().assign(asio::generic::stream_protocol(family, 0), fd, error);
   if (error) ::close(fd);
 }

@@ -25,7 +25,7 @@ inline constexpr std::uint32_t kMaxHeadBytes = 16 << 10;
 /// Limit of one read.
 inline constexpr std::size_t kReadBytes = 16 << 10;
 /// Limit of the first read, which holds the whole of a small request.
-inline constexpr std::size_t kFirstBytes = 4 << 10;
+inline constexpr std::size_t kFirstReadBytes = 4 << 10;
 /// A connection that ends still reads for so long, and so much, what its client sends.
 inline constexpr std::int64_t kDrainNs = 2'000'000'000;
 inline constexpr std::size_t kMaxDrainedBytes = 1 << 20;
