@@ -1,6 +1,6 @@
-// Attention, ONNX's and Sluice's own. Which kernel computes it: halves go to the matrix units
-// (matrix_tiles.h), a few queries to warps that divide the keys (few_queries.h), and what is left
-// to a warp per query (text/attend.h).
+// Attention, ONNX's and Sluice's own. Which kernel computes it: a few queries go to warps that divide
+// the keys (few_queries.h), halves to the matrix units (matrix_tiles.h), other queries to blocks of a
+// few (few_queries.h, too), and what is left to a warp per query (text/attend.h).
 
 #include <algorithm>
 
@@ -78,8 +78,9 @@ Status write(const sluice_op& op, Source* source) {
   const bool takes_tiles = tiles_fit && tactic == kMatrixTiles;
   const bool takes_warps = tactic == kByWarp;
   source->is_chosen = source->is_chosen || takes_tiles || takes_warps;
-  if (few_fit && !takes_tiles && !takes_warps) return write_few_queries(op, problem, source);
-  if (tiles_fit && !takes_warps) return write_matrix_tiles(op, problem, source);
+  const bool is_for_tiles = tiles_fit && (takes_tiles || !few_fit || !is_few_queries(problem));
+  if (is_for_tiles && !takes_warps) return write_matrix_tiles(op, problem, source);
+  if (few_fit && !takes_warps) return write_few_queries(op, problem, source);
   return write_by_warp(op, problem, source);
 }
 

@@ -8,7 +8,7 @@
 namespace sluice::cuda {
 namespace {
 
-// The registers of a lane hold these rows of queries and of results.
+// The registers of a lane hold these rows of queries and of results. A block has no more.
 constexpr std::int64_t kMaxRows = 8;
 
 // Part of the 48 KiB of shared memory; the rest is for what is smaller than the values.
@@ -23,8 +23,16 @@ struct Part {
 
 constexpr const char* kPlace = R"(
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = lane % kLanes * kVector;
-  const Index kv = blockIdx.x % kKvHeads, batch = blockIdx.x / kKvHeads;
-  const Signed before = $0, lowest = before, highest = before + (kQueries - 1);
+  const Index kv = blockIdx.x / kParts % kKvHeads, batch = blockIdx.x / kParts / kKvHeads;
+  const int first_row = int(blockIdx.x % kParts) * kRows;
+  const int last_row = first_row + kRows < kAllRows ? first_row + kRows - 1 : kAllRows - 1;
+  const bool is_one_head = first_row / kQueries == last_row / kQueries;
+  const Signed before = $0;
+  const Signed lowest = before + (is_one_head ? first_row % kQueries : 0);
+  const Signed highest = before + (is_one_head ? last_row % kQueries : kQueries - 1);
+  const auto query_at = [&](int row) {
+    return find_query(batch, kv * (kAllRows / kQueries) + row / kQueries, row % kQueries);
+  };
 )";
 
 constexpr const char* kQueriesText = R"(
@@ -33,7 +41,7 @@ constexpr const char* kQueriesText = R"(
   Part parts[kRows];
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
-    own[row] = find_query(batch, kv * (kRows / kQueries) + row / kQueries, row % kQueries);
+    own[row] = query_at(first_row + row < last_row ? first_row + row : last_row);
     q[row] = {};
     if (column < kSizeK) q[row] = load_run<kVector>(own[row].q + column);
     parts[row] = {__int_as_float(0xff800000), 0.0f, {}};
@@ -91,9 +99,10 @@ constexpr const char* kWalk = R"(
   }
 )";
 
-// First the lanes of a warp that have the same columns, then the warps.
+// First the lanes of a warp that have the same columns, then the warps. The elements of a lane lie
+// kGap apart: neither writes nor reads meet in a bank.
 constexpr const char* kJoin = R"(
-  __shared__ float held[kWarps][kRows][kLanes * kVector];
+  __shared__ float held[kWarps][kRows][kGap * kVector];
   __shared__ float held_most[kWarps][kRows], held_total[kWarps][kRows];
   __shared__ bool held_sees[kWarps][kRows];
 #pragma unroll
@@ -116,7 +125,7 @@ constexpr const char* kJoin = R"(
     const bool sees_any = __any_sync(0xffffffffu, own[row].sees_any);
     if (lane < kLanes) {
 #pragma unroll
-      for (int i = 0; i < kVector; ++i) held[warp][row][column + i] = part.values[i];
+      for (int i = 0; i < kVector; ++i) held[warp][row][i * kGap + lane] = part.values[i];
     }
     if (lane == 0) {
       held_most[warp][row] = part.most, held_total[warp][row] = part.total;
@@ -125,8 +134,9 @@ constexpr const char* kJoin = R"(
   }
   __syncthreads();
   for (int i = threadIdx.x; i < kRows * kSizeV; i += kThreads) {
-    const int row = i / kSizeV, d = i % kSizeV;
-    Query last = find_query(batch, kv * (kRows / kQueries) + row / kQueries, row % kQueries);
+    const int row = i / kSizeV, d = i % kSizeV, place = d % kVector * kGap + d / kVector;
+    if (first_row + row > last_row) break;
+    Query last = query_at(first_row + row);
     float most = __int_as_float(0xff800000), total = 0.0f, value = 0.0f;
     for (int from = 0; from < kWarps; ++from) {
       most = most < held_most[from][row] ? held_most[from][row] : most;
@@ -135,7 +145,7 @@ constexpr const char* kJoin = R"(
     for (int from = 0; from < kWarps; ++from) {
       const float scale = weight_of(held_most[from][row], most);
       total += held_total[from][row] * scale;
-      value += held[from][row][d] * scale;
+      value += held[from][row][place] * scale;
     }
     last.y[d] = $0 ? 0.0f : value / total;
   }
@@ -145,7 +155,12 @@ std::string constant(const char* name, std::int64_t value) {
   return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
 }
 
-std::int64_t rows_of(const Problem& p) { return p.group() * p.q.length; }
+/// Rows that read the same keys, and those of a block.
+std::int64_t all_rows(const Problem& p) { return p.group() * p.q.length; }
+std::int64_t block_rows(const Problem& p) { return std::min(all_rows(p), kMaxRows); }
+std::int64_t parts_of(const Problem& p) {
+  return (all_rows(p) + block_rows(p) - 1) / block_rows(p);
+}
 
 std::int64_t vector_of(const sluice_op& op) {
   return 128 / plugin::element_bits(op.outputs[0].tensor.element_type);
@@ -158,10 +173,17 @@ std::int64_t lanes_of(const sluice_op& op, const Problem& p) {
   return lanes;
 }
 
+/// An odd multiple of the banks that the elements of a lane leave, unless all of them fit.
+std::int64_t gap_of(const sluice_op& op, const Problem& p) {
+  const std::int64_t lanes = lanes_of(op, p);
+  const std::int64_t banks = 32 / vector_of(op);
+  return lanes > banks ? lanes + banks : lanes;
+}
+
 /// As many as have registers, and room in shared memory for what they have in the end.
 int warps_of(const sluice_op& op, const Problem& p) {
-  const std::int64_t floats = rows_of(p) * lanes_of(op, p) * vector_of(op);
-  int warps = rows_of(p) <= 2 ? 16 : 8;
+  const std::int64_t floats = block_rows(p) * gap_of(op, p) * vector_of(op);
+  int warps = block_rows(p) <= 2 ? 16 : 8;
   while (warps > 1 && warps * floats * 4 > kMaxShared) warps /= 2;
   return warps;
 }
@@ -170,26 +192,30 @@ std::string constants_of(const sluice_op& op, const Problem& p) {
   const std::int64_t vector = vector_of(op);
   const std::int64_t lanes = lanes_of(op, p);
   const int warps = warps_of(op, p);
-  return constant("kRows", rows_of(p)) + constant("kQueries", p.q.length) +
+  return constant("kRows", block_rows(p)) + constant("kAllRows", all_rows(p)) +
+         constant("kParts", parts_of(p)) + constant("kQueries", p.q.length) +
          constant("kKvHeads", p.k.heads) + constant("kSizeK", p.k.size) +
          constant("kSizeV", p.v.size) + constant("kVector", vector) + constant("kLanes", lanes) +
+         constant("kGap", gap_of(op, p)) +
          constant("kWarps", warps) + constant("kThreads", 32L * warps) +
-         constant("kStreams", warps * 32 / lanes) + constant("kUnrolled", rows_of(p) <= 4 ? 4 : 2);
+         constant("kStreams", warps * 32 / lanes) + constant("kUnrolled", block_rows(p) <= 4 ? 4 : 2);
 }
 
 }  // namespace
+
+bool is_few_queries(const Problem& p) { return all_rows(p) <= kMaxRows; }
 
 bool fits_few_queries(const sluice_op& op, const Problem& p) {
   const std::int64_t vector = vector_of(op);
   const auto fits = [&](std::int64_t size) {
     return size > 0 && size <= 32 * vector && size % vector == 0;
   };
-  return !has_output(op, 3) && p.rows() > 0 && p.keys > 0 && rows_of(p) <= kMaxRows &&
+  return !has_output(op, 3) && p.rows() > 0 && p.keys > 0 && all_rows(p) <= INT32_MAX / 2 &&
          fits(p.k.size) && fits(p.v.size);
 }
 
 Status write_few_queries(const sluice_op& op, const Problem& p, Source* source) {
-  const std::int64_t blocks = p.q.batch * p.k.heads;
+  const std::int64_t blocks = p.q.batch * p.k.heads * parts_of(p);
   if (!set_grid(blocks, 1, source)) return too_large(op);
   source->block = {32U * static_cast<unsigned>(warps_of(op, p)), 1, 1};
   const std::int64_t num_threads = blocks * source->block[0];

@@ -2,16 +2,20 @@
 // is that of the keys' and values' way through memory, so they are read once, 16 bytes at a time,
 // for all query heads that share them.
 //
-// A block has one head of the keys. Some lanes side by side have a key and its value, and keep the
-// largest score and the sum of their weights for each query; in the end all add up what they have.
+// A block has one head of the keys, and at most 8 of the queries that read it. Some lanes side by
+// side have a key and its value, and keep the largest score and the sum of their weights for each
+// query; in the end all add up what they have.
 #pragma once
 
 #include "plugin/generate/attention/problem.h"
 
 namespace sluice::cuda {
 
-/// Whether the kernel takes it: at most 8 queries for a head of keys, lines of whole 16 bytes up to
-/// 512, no scores asked for. Requires: every dimension is known.
+/// Whether a head of keys has queries for one block alone. Requires: every dimension is known.
+bool is_few_queries(const Problem& problem);
+
+/// Whether the kernel takes it, with a block for every 8 queries of a head of keys: lines of whole
+/// 16 bytes up to 512, no scores asked for. Requires: every dimension is known.
 bool fits_few_queries(const sluice_op& op, const Problem& problem);
 
 /// Requires: fits_few_queries.

@@ -139,16 +139,17 @@ static __device__ __forceinline__ int place_of_part(int line, int column) {
 template <typename Finish>
 static __device__ __forceinline__ void finish_parts(const float* parts, const Place& place,
                                                     Finish finish) {
-  constexpr int kRuns = kTileN / kRun;
+  constexpr int kRuns = kTileN / kRun, kPart = kRun < 4 ? kRun : 4;
   for (int i = threadIdx.x; i < kTileM * kRuns; i += kThreads) {
     const int row = i / kRuns, column = i % kRuns * kRun;
     float run[kRun] = {};
     for (int part = 0; part < kWarpsK; ++part) {
 #pragma unroll
-      for (int j = 0; j < kRun; j += 4) {
-        const float4 four = *reinterpret_cast<const float4*>(
-            parts + place_of_part(part * kTileM + row, column + j));
-        run[j] += four.x, run[j + 1] += four.y, run[j + 2] += four.z, run[j + 3] += four.w;
+      for (int j = 0; j < kRun; j += kPart) {
+        const Run<float, kPart> some =
+            load_run<kPart>(parts + place_of_part(part * kTileM + row, column + j));
+#pragma unroll
+        for (int n = 0; n < kPart; ++n) run[j + n] += some.at[n];
       }
     }
     finish(place.row + row, place.column + column, run);

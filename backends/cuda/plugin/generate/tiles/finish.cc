@@ -7,10 +7,9 @@ namespace sluice::cuda {
 
 std::string finish_text(const sluice_op& op, const Product& product, const Finish& finish, int run,
                         Parameters* parameters) {
-  const bool is_whole = product.unbroken % run == 0;
-  // Without whole runs `i` is the element's own index.
-  RunReader reader(op, is_whole ? run : 1);
-  std::string own = "  const float sum = sums[j];\n";
+  const int piece = longest_run(product.unbroken, run);
+  RunReader reader(op, piece);
+  std::string own = "  const float sum = sums[from + j];\n";
   if (finish.added >= 0) {
     const std::string name = parameters->add(finish.added);
     own += "  const float added = " + reader.read(name, op.inputs[finish.added].tensor) + ";\n";
@@ -25,23 +24,19 @@ std::string finish_text(const sluice_op& op, const Product& product, const Finis
     return reader.read("x" + std::to_string(op.num_inputs + i), op.body_inputs[i].tensor);
   };
   std::string result;
-  const std::string body = apply_body(op, finish.value, is_whole ? "(i + j)" : "i", read, &result);
+  const std::string body = apply_body(op, finish.value, "(i + j)", read, &result);
   const std::string index = product.result_index.empty() ? "(place.batch * kM + row) * kN + column"
                                                          : product.result_index;
-  const std::string head =
-      "  const auto finish = [&](Index row, Index first, const float (&sums)[kRun]) {\n"
-      "  if (row >= kM || first >= kN) return;\n" +
-      rows;
-  if (is_whole) {
-    return head + "  const Index column = first, i = " + index + ";\n" + reader.loads() +
-           "  Run<T, kRun> out;\n#pragma unroll\n  for (int j = 0; j < kRun; ++j) {\n" + own +
-           body + "  out.at[j] = " + result +
-           ";\n  }\n  *reinterpret_cast<Run<T, kRun>*>(y + i) = out;\n  };\n";
-  }
-  return head +
-         "#pragma unroll\n  for (int j = 0; j < kRun; ++j) {\n  const Index column = first + j;\n"
-         "  if (column >= kN) return;\n  const Index i = " +
-         index + ";\n" + reader.loads() + own + body + "  y[i] = " + result + ";\n  }\n  };\n";
+  return "  constexpr int kPiece = " + std::to_string(piece) +
+         ";\n  const auto finish = [&](Index row, Index first, const float (&sums)[kRun]) {\n"
+         "  if (row >= kM || first >= kN) return;\n" +
+         rows +
+         "#pragma unroll\n  for (int from = 0; from < kRun; from += kPiece) {\n"
+         "  const Index column = first + from;\n  if (column >= kN) return;\n  const Index i = " +
+         index + ";\n" + reader.loads() +
+         "  Run<T, kPiece> out;\n#pragma unroll\n  for (int j = 0; j < kPiece; ++j) {\n" + own +
+         body + "  out.at[j] = " + result +
+         ";\n  }\n  *reinterpret_cast<Run<T, kPiece>*>(y + i) = out;\n  }\n  };\n";
 }
 
 }  // namespace sluice::cuda

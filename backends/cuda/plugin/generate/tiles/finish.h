@@ -19,8 +19,8 @@ struct Finish {
 };
 
 /// A function `finish` for the body of a kernel. It takes a row and a column of the product, and
-/// `run` sums of columns from there on; it leaves out what lies outside of the product. Adds the
-/// inputs that it reads to the parameters.
+/// `run` sums of columns from there on; it leaves out what lies outside of the product. It stores
+/// pieces that divide the unbroken part of a row. Adds the inputs that it reads to the parameters.
 /// Requires around it: `place` (copies.h), kM, kN, kRun, `T`, kRunsText.
 std::string finish_text(const sluice_op& op, const Product& product, const Finish& finish, int run,
                         Parameters* parameters);

@@ -283,9 +283,17 @@ static __device__ __forceinline__ void finish_sums(const Sums& sums, Index row, 
                          {sums[i][j][2], sums[i][j][3]},
                          {sums[i][j + 1][0], sums[i][j + 1][1]},
                          {sums[i][j + 1][2], sums[i][j + 1][3]}};
-      gather_piece(run);
-      finish(row + i * 16 + lane / 4 + lane % 2 * 8, column + (j + lane % 4 / 2) * 8,
-             reinterpret_cast<float(&)[kRun]>(run));
+      if constexpr (kRun == 2) {
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          finish(row + i * 16 + lane / 4 + q % 2 * 8, column + (j + q / 2) * 8 + lane % 4 * 2,
+                 run[q]);
+        }
+      } else {
+        gather_piece(run);
+        finish(row + i * 16 + lane / 4 + lane % 2 * 8, column + (j + lane % 4 / 2) * 8,
+               reinterpret_cast<float(&)[kRun]>(run));
+      }
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugin/generate/text/body.h"
+#include "plugin/generate/text/runs.h"
 #include "plugin/generate/text/tactic.h"
 #include "plugin/generate/text/types.h"
 #include "plugin/generate/tiles/choose_tile.h"
@@ -56,10 +57,19 @@ struct Parts {
 
 bool is_float(const sluice_op& op) { return op.outputs[0].tensor.element_type == plugin::kF32; }
 
+/// The sums of a row that a thread finishes together. Where a row is broken at odd places, memory
+/// gets the fewest sectors from lanes with few neighbours each.
+int run_of(const sluice_op& op, const Product& product, const Tile& tile) {
+  const int widest = is_float(op) ? 4 : 8;
+  const int unbroken = longest_run(product.unbroken, widest);
+  if (tile.warps_k > 1) return unbroken;
+  return !is_float(op) && unbroken <= 2 ? 2 : widest;
+}
+
 Parts tile_parts(const sluice_op& op, const Product& product, const Tile& tile) {
   const bool is_f16 = op.outputs[0].tensor.element_type == plugin::kF16;
   Parts parts;
-  parts.run = is_float(op) ? 4 : 8;
+  parts.run = run_of(op, product, tile);
   parts.threads = static_cast<unsigned>(tile.threads());
   const std::string units = is_float(op) ? "" : is_f16 ? kMultiplyF16Text : kMultiplyBf16Text;
   parts.functions = tile_text(tile) + factors_text(product) + kAsyncText + kCopiesText + units;
