@@ -53,14 +53,17 @@ int widest_run(std::int64_t element_bytes) {
 int choose_run(const sluice_op& op, std::int64_t unbroken) {
   const std::int64_t count = plugin::num_elements(op.outputs[0].tensor);
   std::int64_t narrowest = bytes_of(op.outputs[0].tensor);
+  std::int64_t widest = narrowest;
   const auto operands = {plugin::inputs_of(op), plugin::body_inputs_of(op)};
   for (const auto& list : operands) {
     for (const sluice_operand& operand : list) {
-      const bool is_whole = plugin::num_elements(operand.tensor) == count;
-      if (is_whole) narrowest = std::min(narrowest, bytes_of(operand.tensor));
+      if (plugin::num_elements(operand.tensor) != count) continue;
+      narrowest = std::min(narrowest, bytes_of(operand.tensor));
+      widest = std::max(widest, bytes_of(operand.tensor));
     }
   }
-  int run = longest_run(unbroken, widest_run(narrowest));
+  // Two loads of a lane, side by side, would each touch all sectors of the warp's.
+  int run = longest_run(unbroken, widest_run(widest));
   while (run > 1 && count / run < kEnoughThreads && run * narrowest > 4) run /= 2;
   return run;
 }
