@@ -4,7 +4,7 @@
     .venv/bin/python bench/cuda/kernel_resources.py [--archs sm_80,sm_90] [--networks resnet50,bert_base] [MODEL.onnx ...]
 
 Needs no GPU, but ptxas. Every kernel's PTX is compiled for every architecture; the table has a line for each. Kernels
-that spill follow by name. `--page FILE` puts the table into a page.
+that spill follow by name. `--write` puts the table into the page of counts.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--archs", default=",".join(ARCHS))
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--page", type=Path, help="a page with the marks <!-- resources -->")
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
     arguments = parser.parse_args()
     kernels: dict[str, Kernel] = {}  # equal names are equal texts
     counted = []
@@ -95,8 +95,8 @@ def main() -> None:
         for kernel in used:
             if kernel.spilled_bytes:
                 print(f"{arch}: {kernel.kernel} spills {kernel.spilled_bytes} bytes")
-    if arguments.page:
-        replace_table(arguments.page, "resources", lines)
+    if arguments.write:
+        replace_table("resources", lines)
     if arguments.json:
         arguments.json.write_text(json.dumps({arch: [kernel._asdict() for kernel in used]
                                               for arch, used in every.items()}, indent=1) + "\n")

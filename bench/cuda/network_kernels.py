@@ -13,11 +13,13 @@ sys.path[:0] = [str(BENCH), str(BENCH / "models")]
 import bert_base  # noqa: E402
 import gpt2_small  # noqa: E402
 import make  # noqa: E402
+import operator_cases  # noqa: E402
 from onnx import TensorProto  # noqa: E402
 
 from harness.halves import halves  # noqa: E402
 from harness.sluice_cli import run_command  # noqa: E402
 
+PAGE = BENCH.parent / "docs/decisions/0152-kernels-are-counted-without-a-gpu.md"
 NETWORKS = ("resnet50", "mobilenetv2", "bert_base", "gpt2_prompt", "gpt2_small")
 #: Operators whose kernels take most of a network's time on a GPU.
 HOT = {"Attention", "Conv", "Gemm", "MatMul", "MatMulInteger", "MatMulNBits", "PagedAttention"}
@@ -41,9 +43,14 @@ class Kernel(NamedTuple):
 
 
 def write_models(names: Sequence[str], folder: Path) -> Iterator[Path]:
-    """The networks in 32 and in 16 bits. Transformers have one layer: the kernels of all layers are the same."""
+    """The networks, or the operator cases, in 32 and in 16 bits. Transformers have one layer: the kernels of all layers
+    are the same."""
     bert_base.LAYERS = gpt2_small.LAYERS = 1
     for name in names:
+        if name == operator_cases.NAME:
+            yield operator_cases.write(folder, TensorProto.FLOAT, "")
+            yield operator_cases.write(folder, TensorProto.FLOAT16, ".f16")
+            continue
         whole = make.write(name, folder)
         yield from (whole, halves(whole, TensorProto.FLOAT16, "f16"))
 
@@ -67,8 +74,14 @@ def kernels_of(schedule: dict[str, Any], folder: Path) -> list[Kernel]:
             for kernel in schedule["kernels"]]
 
 
-def replace_table(page: Path, name: str, lines: Sequence[str]) -> None:
-    """Puts lines between the marks `<!-- NAME -->` and `<!-- end of NAME -->` of a page."""
-    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    head, rest = page.read_text().split(begin)
-    page.write_text(head + begin + "\n" + "\n".join(lines) + "\n\n" + end + rest.split(end)[1])
+def table_of(name: str) -> tuple[str, list[str], str]:
+    """The page before the mark `<!-- NAME -->`, the lines up to `<!-- end of NAME -->`, and the page behind."""
+    head, rest = PAGE.read_text().split(f"<!-- {name} -->\n")
+    table, tail = rest.split(f"<!-- end of {name} -->")
+    return head, table.strip().splitlines(), tail
+
+
+def replace_table(name: str, lines: Sequence[str]) -> None:
+    head, _, tail = table_of(name)
+    table = "\n".join(lines)
+    PAGE.write_text(f"{head}<!-- {name} -->\n\n{table}\n\n<!-- end of {name} -->{tail}")

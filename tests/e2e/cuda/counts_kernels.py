@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What generated kernels do at most: traffic, scattered accesses, bank conflicts, and products without matrix units, as
-the emulator counts them; and spills of hot kernels, as ptxas reports them.
+the emulator counts them; that the page of counts has those of the operator cases, and a reason for what is beyond the
+limits; and spills of hot kernels, as ptxas reports them.
 
 Skipped where no CUDA toolkit is installed to compile the kernels.
 """
@@ -19,9 +20,10 @@ import cuda_compiler  # noqa: E402
 from report import ROOT  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "bench/cuda"))
-from kernel_counts import Work, count  # noqa: E402
+import operator_cases  # noqa: E402
+from kernel_counts import MEASURES, Work, count, count_network, row, rows_of_page  # noqa: E402
 from kernel_resources import PTXAS, assemble_all  # noqa: E402
-from network_kernels import emit, kernels_of  # noqa: E402
+from network_kernels import emit, kernels_of, write_models  # noqa: E402
 
 from harness.sluice_cli import Arrays  # noqa: E402
 from models_agree import write_cnn, write_transformer  # noqa: E402
@@ -104,6 +106,32 @@ def write_expansion(path: Path) -> Arrays:
                  {"w": [96, 16, 1, 1], "b": [96]})
 
 
+def measures_of(line: str) -> tuple[str, list[float]]:
+    """What a row says of an operator and its result, and its numbers but the instructions, which depend on the compiler."""
+    cells = [cell.strip() for cell in line.split("|")[1:-1]]
+    numbers = [float(cell) if cell != "-" else -1.0 for cell in cells[4:4 + len(MEASURES)]]
+    return f"{cells[1].rsplit('_', 1)[0]} {cells[2]}", numbers
+
+
+def page_has_the_counts_of_the_operators(folder: Path) -> str:
+    problems = []
+    for model in write_models([operator_cases.NAME], folder):
+        network, found = count_network(model, folder)
+        page = sorted(map(measures_of, rows_of_page().get(network, [])))
+        here = sorted(measures_of(row(network, work)) for work in found)
+        problems += [f"{network}: {name}: {numbers}, not on the page" for name, numbers in here
+                     if not any(name == other and np.allclose(numbers, written, rtol=0.05, atol=0.02)
+                                for other, written in page)]
+        problems += [f"{network}: the page has {len(page)} kernels, not {len(here)}"] * (len(page) != len(here))
+    advice = "; python3 bench/cuda/kernel_counts.py --networks operators --write renews the page"
+    return "; ".join(problems) + advice if problems else ""
+
+
+def page_gives_reasons_for_what_is_beyond_the_limits(folder: Path) -> str:
+    rows = [line for lines in rows_of_page().values() for line in lines]
+    return "; ".join(line for line in rows if "?" in line) if rows else "the page has no counts"
+
+
 def hot_kernels_do_not_spill(folder: Path) -> str:
     if not PTXAS.exists():
         print(f"spills are not looked for: {PTXAS} is missing")
@@ -118,7 +146,8 @@ def hot_kernels_do_not_spill(folder: Path) -> str:
 
 
 CASES = (elementwise_kernels_move_each_byte_once, rows_are_read_and_written_once, products_of_halves_use_matrix_units,
-         products_of_floats_have_few_bank_conflicts, hot_kernels_do_not_spill)
+         products_of_floats_have_few_bank_conflicts, page_has_the_counts_of_the_operators,
+         page_gives_reasons_for_what_is_beyond_the_limits, hot_kernels_do_not_spill)
 
 
 if __name__ == "__main__":
