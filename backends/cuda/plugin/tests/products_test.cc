@@ -114,6 +114,18 @@ void check_product(const Case& c) {
   expect_right(c, inputs, testing::run_op(*device.backend, *device.group, op.get(), inputs));
 }
 
+TEST(Products, LongRowsThatBeginAtOddPlacesAreReadInWholeLoads) {
+  for (const sluice_element_type type : testing::kFloatTypes) {
+    if (type == plugin::kBf16) continue;
+    const std::int64_t most_rows = type == plugin::kF32 ? 8 : 4;
+    for (const std::int64_t k : {1, 5, 37}) {
+      check_product({.sizes = {1, 22337, k}, .type = type});
+      check_product({.sizes = {most_rows, 22338, k}, .type = type});
+    }
+    check_product({.sizes = {1, 22337, 8}, .type = type, .b_batch = {2}, .batch = {2}});
+  }
+}
+
 // In some an axis is even, in some odd, in some a multiple of 8; few rows, few columns, both.
 constexpr Sizes kSizes[] = {{33, 37, 19}, {40, 24, 48}, {1, 40, 32},  {1, 37, 29},
                             {3, 50, 70},  {16, 40, 24}, {7, 18, 130}, {37, 1, 20}};

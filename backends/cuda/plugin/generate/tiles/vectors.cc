@@ -41,8 +41,9 @@ static __device__ __forceinline__ Run<T, kVector> load_factors(const T* line, in
 template <typename Finish>
 static __device__ __forceinline__ void compute_vectors(const T* a, const T* b, const Place& place,
                                                        Finish finish) {
-  const Index first = place.column + threadIdx.x / 32 * kEach;
-  const int lane = threadIdx.x % 32;
+  __shared__ float parts[kM][kColumns];
+  const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kEach;
+  const Index first = place.column + own;
   const T* lines[kEach];
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
@@ -70,9 +71,15 @@ static __device__ __forceinline__ void compute_vectors(const T* a, const T* b, c
   for (int row = 0; row < int(kM); ++row) {
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
-      const float sum[1] = {add_lanes<1>(sums[row][j])};
-      if (lane == 0) finish(row, first + j, sum);
+      const float sum = add_lanes<1>(sums[row][j]);
+      if (lane == 0) parts[row][own + j] = sum;
     }
+  }
+  __syncthreads();
+  // Columns side by side are finished, and stored, at once.
+  for (int i = threadIdx.x; i < int(kM) * kColumns; i += kThreads) {
+    const float sum[1] = {parts[i / kColumns][i % kColumns]};
+    finish(i / kColumns, place.column + i % kColumns, sum);
   }
 }
 )";
@@ -116,6 +123,65 @@ static __device__ __forceinline__ void compute_vectors(const T* a, const T* b, c
 }
 )";
 
+// Rows that begin at odd places: lanes read whole loads from the aligned place at or before a row's
+// begin. The rows of a warp begin equally far behind one, since it takes every kWarps-th; the columns
+// of warps differ by these shifts when they add up what they have.
+constexpr const char* kAcrossOddRows = R"(
+template <typename Finish>
+static __device__ __forceinline__ void compute_vectors(const T* a, const T* b, const Place& place,
+                                                       Finish finish) {
+  constexpr int kWarps = kThreads / 32, kGap = 32 + 32 / kVector;
+  static_assert(kWarps % kVector == 0, "the rows of a warp begin alike");
+  __shared__ float parts[kWarps][kM][kVector * kGap];
+  __shared__ int shifts[kWarps];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const T* const first = b + (Index(warp) * B::kStride + place.column);
+  const int shift = int(reinterpret_cast<unsigned long long>(first) / sizeof(T) % kVector);
+  const long long column = static_cast<long long>(place.column) + lane * kVector - shift;
+  const T* const from = first + (lane * kVector - shift);
+  float sums[kM][kVector] = {};
+  const auto add = [&](const Run<T, kVector>& read, int k) {
+#pragma unroll
+    for (int row = 0; row < int(kM); ++row) {
+      const float factor = a[A::offset(row) + k * kStepA];
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) sums[row][i] = fmaf(factor, float(read.at[i]), sums[row][i]);
+    }
+  };
+  if (column < kN) {
+    int k = warp;
+#pragma unroll kUnrolled
+    for (; k < kK - 1; k += kWarps) {
+      add(load_run<kVector>(from + Index(k - warp) * B::kStride), k);
+    }
+    if (k == kK - 1) {  // nothing lies behind the last row
+      Run<T, kVector> read = {};
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) {
+        if (column + i >= 0 && column + i < kN) read.at[i] = from[Index(k - warp) * B::kStride + i];
+      }
+      add(read, k);
+    }
+  }
+  if (lane == 0) shifts[warp] = shift;
+#pragma unroll
+  for (int row = 0; row < int(kM); ++row) {
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) parts[warp][row][i * kGap + lane] = sums[row][i];
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < int(kM) * kColumns; i += kThreads) {
+    float sum[1] = {};
+#pragma unroll
+    for (int part = 0; part < kWarps; ++part) {
+      const int at = i % kColumns + shifts[part];
+      sum[0] += parts[part][i / kColumns][at % kVector * kGap + at / kVector];
+    }
+    finish(i / kColumns, place.column + i % kColumns, sum);
+  }
+}
+)";
+
 std::string constant(const char* name, std::int64_t value) {
   return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
 }
@@ -132,6 +198,14 @@ Vectors choose_vectors(const Product& product, int element_bytes) {
   if (vectors.is_along_k) {
     vectors.each = blocks(4L * kWarps) >= kEnoughBlocks ? 4 : 1;
     vectors.columns = vectors.each * kWarps;
+    return vectors;
+  }
+  const int widest = 16 / element_bytes;
+  vectors.is_odd = vectors.vector < widest && blocks(31L * widest) >= kEnoughBlocks;
+  if (vectors.is_odd) {
+    vectors.lanes = 32;
+    vectors.vector = widest;
+    vectors.columns = 31 * widest;
     return vectors;
   }
   // Side by side are at least 32 bytes, a sector of memory.
@@ -152,7 +226,7 @@ std::string vectors_text(const Vectors& vectors) {
          // A thread has about eight loads on their way.
          constant("kUnrolled", vectors.is_along_k ? 8 / std::max(vectors.each, 2) : 8) +
          "constexpr Index kStepA = A::kAlongK ? 1 : A::kStride;\n" + kFind +
-         (vectors.is_along_k ? kAlongK : kAcrossK);
+         (vectors.is_along_k ? kAlongK : vectors.is_odd ? kAcrossOddRows : kAcrossK);
 }
 
 }  // namespace sluice::cuda

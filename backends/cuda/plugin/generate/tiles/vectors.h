@@ -15,6 +15,7 @@ inline constexpr unsigned kVectorThreads = 256;
 /// take other elements of k.
 struct Vectors {
   bool is_along_k = true;
+  bool is_odd = false;  ///< loads are wider than what divides a row of b
   int each = 1;
   int lanes = 1;
   int vector = 1;   ///< elements of a load
