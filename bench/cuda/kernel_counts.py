@@ -62,6 +62,7 @@ REASONS: dict[tuple[str, str], str] = {
     ("Gather", "loads"): "every run reads its index",
     ("Gemm", "loads"): "tiles and warps read lines again",
     ("Gemm", "matrix"): "few rows: memory is the limit",
+    ("Gemm", "stores"): "a block has half a sector",
     ("GlobalAveragePool", "loads"): "odd rows",
     ("GlobalAveragePool", "stores"): "one number by a warp",
     ("LayerNormalization", "loads"): "every row reads scale and bias",

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Networks on a GPU: Sluice against eager PyTorch and torch.compile, in one run, from host memory to host memory.
+"""Networks on a GPU: Sluice against eager PyTorch, torch.compile and onnxruntime's CUDA provider, in one run, from host
+memory to host memory.
 
     PYTHONPATH=build/release/python python3 bench/cuda/networks.py [--rounds 15] [--models resnet50,1 bert,32] [--json FILE]
 
 PyTorch makes each network with random weights in 16 bits and exports it to ONNX, so that all run the same one. The
 calls take turns, so that a load of the machine meets all of them; the table has medians in milliseconds, and the error
-against PyTorch in single precision. Needs torch with CUDA, torchvision, transformers and onnx.
+against PyTorch in single precision. Needs torch with CUDA, torchvision, transformers and onnx; onnxruntime has a column
+where onnxruntime-gpu is installed. Rows are printed, and written to --json, as they come.
 """
 
 from __future__ import annotations
@@ -76,7 +78,10 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], torch.Tensor]]]
     "resnet50": (resnet50, image), "bert": (bert, tokens), "gpt2": (gpt2, tokens),
     "mlp": (mlp, lambda batch: torch.rand(batch, 64)),
 }
-USUAL = ("resnet50,1", "resnet50,32", "bert,1", "bert,32", "gpt2,1")
+USUAL = ("resnet50,32", "bert,32", "resnet50,1", "bert,1", "gpt2,1")
+COLUMNS = ("sluice", "eager", "default", "reduce-overhead", "onnxruntime")
+HEAD = ("| network in f16 | batch | Sluice, ms | eager, ms | torch.compile, ms | with CUDA graphs, ms | onnxruntime, ms | "
+        "best / Sluice | error |")
 
 
 def halved(value: torch.Tensor) -> torch.Tensor:
@@ -96,6 +101,20 @@ def of_torch(call: Callable[[torch.Tensor], torch.Tensor], feed: np.ndarray, dev
         with torch.no_grad():
             return call(torch.from_numpy(feed).to(device)).cpu().numpy()
     return run
+
+
+def of_onnxruntime(path: Path, feed: np.ndarray, device: str) -> Callable[[], np.ndarray]:
+    """Fails: RuntimeError  onnxruntime has no provider for the device, or falls back to the CPU"""
+    import onnxruntime
+    if hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()  # of the packages that torch has brought
+    provider = {"cuda": "CUDAExecutionProvider", "cpu": "CPUExecutionProvider"}[device]
+    if provider not in onnxruntime.get_available_providers():
+        raise RuntimeError(f"this package has no {provider}")
+    session = onnxruntime.InferenceSession(path, providers=[provider])
+    if session.get_providers()[0] != provider:
+        raise RuntimeError(f"{provider} did not start")
+    return lambda: session.run(["y"], {"x": feed})[0]
 
 
 def compiled(module: nn.Module, mode: str) -> Callable[..., Any]:
@@ -137,14 +156,16 @@ def measure(name: str, batch: int, arguments: argparse.Namespace, folder: Path) 
     start = time.perf_counter()
     actual = calls["sluice"]()
     first_s = time.perf_counter() - start
-    for mode in arguments.modes:
+    peers = {mode: lambda mode=mode: of_torch(compiled(module, mode), feed, device) for mode in arguments.modes}
+    peers["onnxruntime"] = lambda: of_onnxruntime(path, feed, device)
+    for peer, make_call in peers.items():
         try:
-            calls[mode] = of_torch(compiled(module, mode), feed, device)
+            calls[peer] = make_call()
             for _ in range(3):
-                calls[mode]()
-        except Exception as error:  # of any of inductor's tools
-            print(f"torch.compile: {str(error).splitlines()[0][:200]}", file=sys.stderr)
-            del calls[mode]
+                calls[peer]()
+        except Exception as error:  # of any of inductor's tools, or of a missing package
+            print(f"{name}, {batch}: {peer}: {(str(error) or repr(error)).splitlines()[0][:200]}", file=sys.stderr)
+            calls.pop(peer, None)
     error = float(np.abs(actual - expected).max() / np.abs(expected).max())
     return {"model": name, "batch": batch, "error": error, "compile_s": compile_s, "first_s": first_s,
             "feed": feed, "ms": median_times(calls, arguments.rounds)}
@@ -153,7 +174,7 @@ def measure(name: str, batch: int, arguments: argparse.Namespace, folder: Path) 
 def row(result: dict[str, Any]) -> str:
     ms = result["ms"]
     peers = [value for key, value in ms.items() if key != "sluice"]
-    cells = [f"{ms[key]:.3f}" if key in ms else "–" for key in ("sluice", "eager", "default", "reduce-overhead")]
+    cells = [f"{ms[key]:.3f}" if key in ms else "–" for key in COLUMNS]
     return (f"| {result['model']} | {result['batch']} | {' | '.join(cells)} | {min(peers) / ms['sluice']:.2f} | "
             f"{result['error']:.1e} |")
 
@@ -168,8 +189,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keeps the exported networks, for a later call")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    print("| network in f16 | batch | Sluice, ms | eager, ms | torch.compile, ms | with CUDA graphs, ms | best / Sluice | error |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(HEAD)
+    print("|" + "---|" * (HEAD.count("|") - 1))
     results = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.folder or Path(scratch)
