@@ -28,6 +28,7 @@ foreach(folder ${folders})
   _sluice_python_test(python_${part} ${folder})
 endforeach()
 # `make test` leaves out what has the label `torch`: `make test-torch` runs it on all processors.
-file(GLOB torch_tests RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS python/tests_torch/test_*.py)
+file(GLOB torch_tests RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS
+     python/tests_torch/test_*.py python/tests_torch/gpu/test_*.py)
 sluice_script_test(
   python_torch COMMAND scripts/test-torch ${CMAKE_BINARY_DIR} ${torch_tests} LABEL torch)

@@ -64,14 +64,18 @@ def examples() -> dict[str, Example]:
     }
 
 
+def machine_environment() -> dict[str, str]:
+    """With the machine's compiler for CUDA, not the stand-in for it that the environment of these tests has."""
+    return {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+
+
 def make(folder: pathlib.Path, names: list[str] | None = None) -> None:
     """Writes NAME.sluice, the extension NAME, and NAME.pt with inputs and outputs. Raises RuntimeError with the
     compiler's words."""
     import sluice.torch
 
     folder.mkdir(parents=True, exist_ok=True)
-    # The compiler for CUDA of the machine, not the stand-in for it that the environment of these tests has.
-    env = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    env = machine_environment()
     for name, (kind, inputs) in examples().items():
         if names is not None and name not in names:
             continue

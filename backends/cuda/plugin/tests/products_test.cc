@@ -209,5 +209,17 @@ TEST(Products, LargeTilesComputeTheSame) {
   }
 }
 
+TEST(Products, PiecesOfBrokenRowsReadTheirPartOfAResidual) {
+  for (const std::int64_t columns : {130, 132, 136}) {  // pieces of 2, 4 and 8
+    const Sizes sizes = {68, columns, 24};
+    for (const Tile& tile : half_tiles()) {
+      check_tile({.sizes = sizes, .type = plugin::kF16, .has_residual = true}, tile);
+    }
+    for (const Tile& tile : float_tiles()) {
+      check_tile({.sizes = sizes, .has_residual = true}, tile);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cuda

@@ -87,7 +87,8 @@ std::string RunReader::read(const std::string& name, const sluice_tensor& tensor
   switch (along_run(dims, dims_, run_)) {
     case Along::kSame: return keep(name, type, name + "[" + at + "]");
     case Along::kRun:
-      return keep(name, "Run<" + type + ", kRun>", "load_run<kRun>(" + name + " + " + at + ")") +
+      return keep(name, "Run<" + type + ", " + name_ + ">",
+                  "load_run<" + name_ + ">(" + name + " + " + at + ")") +
              ".at[j]";
     case Along::kMixed: break;
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "plugin/generate/text/text.h"
 
@@ -47,9 +48,12 @@ int choose_run(const sluice_op& op, std::int64_t unbroken);
 class RunReader {
  public:
   /// `keeps`: the thread has several runs, of which the loads fill number `r`; arrays of kRuns keep
-  /// them, which `declarations` makes.
-  RunReader(const sluice_op& op, int run, bool keeps = false)
-      : dims_(plugin::dims_of(op.outputs[0].tensor)), run_(run), keeps_(keeps) {}
+  /// them, which `declarations` makes. `name`: of the constant that has the run.
+  RunReader(const sluice_op& op, int run, bool keeps = false, std::string name = "kRun")
+      : dims_(plugin::dims_of(op.outputs[0].tensor)),
+        run_(run),
+        keeps_(keeps),
+        name_(std::move(name)) {}
 
   std::string read(const std::string& name, const sluice_tensor& tensor);
   const std::string& declarations() const { return declarations_; }
@@ -61,6 +65,7 @@ class RunReader {
   const Dims dims_;
   const int run_;
   const bool keeps_;
+  const std::string name_;
   std::string declarations_, loads_;
 };
 

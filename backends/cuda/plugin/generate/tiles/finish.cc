@@ -8,7 +8,7 @@ namespace sluice::cuda {
 std::string finish_text(const sluice_op& op, const Product& product, const Finish& finish, int run,
                         Parameters* parameters) {
   const int piece = longest_run(product.unbroken, run);
-  RunReader reader(op, piece);
+  RunReader reader(op, piece, false, "kPiece");
   std::string own = "  const float sum = sums[from + j];\n";
   if (finish.added >= 0) {
     const std::string name = parameters->add(finish.added);
