@@ -64,6 +64,7 @@ REASONS: dict[tuple[str, str], str] = {
     ("Gemm", "matrix"): "few rows: memory is the limit",
     ("Gemm", "stores"): "a block has half a sector",
     ("GlobalAveragePool", "loads"): "odd rows",
+    ("GlobalAveragePool", "scattered"): "odd rows",
     ("GlobalAveragePool", "stores"): "one number by a warp",
     ("LayerNormalization", "loads"): "every row reads scale and bias",
     ("MatMul", "conflicts"): "odd rows",

@@ -1,6 +1,6 @@
-// Attention, ONNX's and Sluice's own. Which kernel computes it: a few queries go to warps that divide
-// the keys (few_queries.h), halves to the matrix units (matrix_tiles.h), other queries to blocks of a
-// few (few_queries.h, too), and what is left to a warp per query (text/attend.h).
+// Attention, ONNX's and Sluice's own. Which kernel computes it: a few queries go to warps that
+// divide the keys (few_queries.h), halves to the matrix units (matrix_tiles.h), other queries to
+// blocks of a few (few_queries.h, too), and what is left to a warp per query (text/attend.h).
 
 #include <algorithm>
 

@@ -196,9 +196,9 @@ std::string constants_of(const sluice_op& op, const Problem& p) {
          constant("kParts", parts_of(p)) + constant("kQueries", p.q.length) +
          constant("kKvHeads", p.k.heads) + constant("kSizeK", p.k.size) +
          constant("kSizeV", p.v.size) + constant("kVector", vector) + constant("kLanes", lanes) +
-         constant("kGap", gap_of(op, p)) +
-         constant("kWarps", warps) + constant("kThreads", 32L * warps) +
-         constant("kStreams", warps * 32 / lanes) + constant("kUnrolled", block_rows(p) <= 4 ? 4 : 2);
+         constant("kGap", gap_of(op, p)) + constant("kWarps", warps) +
+         constant("kThreads", 32L * warps) + constant("kStreams", warps * 32 / lanes) +
+         constant("kUnrolled", block_rows(p) <= 4 ? 4 : 2);
 }
 
 }  // namespace

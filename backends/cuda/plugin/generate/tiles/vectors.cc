@@ -124,8 +124,8 @@ static __device__ __forceinline__ void compute_vectors(const T* a, const T* b, c
 )";
 
 // Rows that begin at odd places: lanes read whole loads from the aligned place at or before a row's
-// begin. The rows of a warp begin equally far behind one, since it takes every kWarps-th; the columns
-// of warps differ by these shifts when they add up what they have.
+// begin. The rows of a warp begin equally far behind one, since it takes every kWarps-th; the
+// columns of warps differ by these shifts when they add up what they have.
 constexpr const char* kAcrossOddRows = R"(
 template <typename Finish>
 static __device__ __forceinline__ void compute_vectors(const T* a, const T* b, const Place& place,
@@ -226,7 +226,9 @@ std::string vectors_text(const Vectors& vectors) {
          // A thread has about eight loads on their way.
          constant("kUnrolled", vectors.is_along_k ? 8 / std::max(vectors.each, 2) : 8) +
          "constexpr Index kStepA = A::kAlongK ? 1 : A::kStride;\n" + kFind +
-         (vectors.is_along_k ? kAlongK : vectors.is_odd ? kAcrossOddRows : kAcrossK);
+         (vectors.is_along_k ? kAlongK
+          : vectors.is_odd   ? kAcrossOddRows
+                             : kAcrossK);
 }
 
 }  // namespace sluice::cuda
