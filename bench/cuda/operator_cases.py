@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, save
@@ -10,7 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, save
 NAME = "operators"
 HEADS = {"q_num_heads": 4, "kv_num_heads": 4}
 #: The element types, and those that Casts of them give.
-ELEMENTS = {TensorProto.FLOAT: TensorProto.FLOAT16, TensorProto.FLOAT16: TensorProto.FLOAT}
+ELEMENTS: dict[int, int] = {TensorProto.FLOAT: TensorProto.FLOAT16, TensorProto.FLOAT16: TensorProto.FLOAT}
 
 
 def _numbers(generator: np.random.Generator, dims: list[int], element: int) -> np.ndarray:
@@ -41,7 +42,7 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(value, name))
         return name
 
-    def op(self, kind: str, inputs: list[str], result: list[int] | None, **attributes: object) -> str:
+    def op(self, kind: str, inputs: list[str], result: list[int] | None, **attributes: Any) -> str:
         """`result`: the dims, if the value is an output."""
         name = f"y{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
