@@ -186,10 +186,16 @@ def count(model: Path, feeds: Arrays, outputs: list[str], folder: Path) -> list[
         launched.setdefault(entry["image"], []).append(entry)
     tensors = {tensor["name"]: tensor for tensor in schedule["storage"]}
     works = []
+    # Different texts may compile to the same code, whose launches are then counted together.
+    groups: dict[frozenset[str], list[dict[str, Any]]] = {}
     for kernel in schedule["kernels"]:
-        entries = [entry for image in kernel["images"].values() if image.endswith(".ptx")
-                   for entry in launched.get(image_name((folder / image).read_bytes()), [])]
-        calls = [call for call in schedule["calls"] if call["kernel"] == kernel["name"]]
+        images = frozenset(image_name((folder / image).read_bytes()) for image in kernel["images"].values()
+                           if image.endswith(".ptx"))
+        groups.setdefault(images, []).append(kernel)
+    for images, (kernel, *others) in groups.items():
+        entries = [entry for image in images for entry in launched.get(image, [])]
+        names = {kernel["name"], *(other["name"] for other in others)}
+        calls = [call for call in schedule["calls"] if call["kernel"] in names]
         if len(entries) != len(calls):
             raise SystemExit(f"{kernel['name']}: {len(entries)} launches of {len(calls)} calls")
         reads = is_read((folder / kernel["source"]).read_text())
