@@ -2,9 +2,9 @@
 //
 //     C(i, j) = sum over blocks of a_scale(i) * scale(j) * (sum of a * number - zero * sum of a)
 //
-// A prepared row is, for each step of one vector of B's bytes: the bytes of A that meet them, the
-// scales of A by lanes, and what is added to the lanes of the sum for the zero point that all
-// blocks share. The sums of A's blocks follow, for zero points of their own.
+// A prepared row is, for each step of one vector of B's bytes: the bytes of A that meet them, and
+// what is added to the lanes of the sum for the zero point that all blocks share. The scales of A's
+// blocks follow, and their sums for zero points of their own.
 #include "kernels/bytes/four_bytes.h"
 #include "kernels/matrix/block_panels.h"
 #include "kernels/matrix/block_rounding.h"
@@ -26,14 +26,14 @@ struct RoundedRow {
   RoundedRow(const BlockMatrix& b, float* row)
       : steps((b.k + kSpan<kBits> - 1) / kSpan<kBits>),
         bytes(reinterpret_cast<std::int8_t*>(row)),
-        factors(row + steps * kSpan<kBits> / 4),
-        corrections(reinterpret_cast<std::int32_t*>(factors + steps * kLanes)),
-        sums(factors + 2 * steps * kLanes) {}
+        corrections(reinterpret_cast<std::int32_t*>(row + steps * kSpan<kBits> / 4)),
+        scales(row + steps * (kSpan<kBits> / 4 + kLanes)),
+        sums(scales + (b.k / b.block + kLanes - 1) / kLanes * kLanes) {}
 
   std::int64_t steps;
   std::int8_t* bytes;         ///< [steps][kSpan]; of 4 bits even places, then odd ones
-  float* factors;             ///< [steps][kLanes]
   std::int32_t* corrections;  ///< [steps][kLanes]; of all steps of a block in the first
+  float* scales;              ///< [blocks], and zeros up to a multiple of kLanes
   float* sums;                ///< [blocks]
 };
 
@@ -67,8 +67,11 @@ SLUICE_CPU_INLINE void prepare_row(const BlockMatrix& b, const float* a, std::in
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::int64_t left = k - i * b.block;
     const std::int64_t given = left < b.block ? left : b.block;
-    row.sums[i] = round_block(a + i * b.block, given, b.block, bytes + i * b.block).step;
+    const RoundedBlock rounded = round_block(a + i * b.block, given, b.block, bytes + i * b.block);
+    row.scales[i] = rounded.step;
+    row.sums[i] = rounded.step * static_cast<float>(rounded.sum);
   }
+  for (float* end = row.scales + blocks; end < row.sums; ++end) *end = 0;
   std::memset(bytes + b.k, 0, static_cast<std::size_t>(row.steps * kSpan<kBits> - b.k));
   const int zero = (b.has_zeros() ? 0 : b.zero) + offset_of<kBits>(b);
   std::int32_t* corrections = row.corrections;
@@ -79,15 +82,8 @@ SLUICE_CPU_INLINE void prepare_row(const BlockMatrix& b, const float* a, std::in
     const bool is_first = b.block <= kSpan<kBits> || begin % b.block == 0;
     if (is_first) corrections = row.corrections + step * kLanes;
     for (int lane = 0; lane < kLanes; ++lane) {
-      const std::int64_t place = begin + lane * kLanePlaces<kBits>;
-      row.factors[step * kLanes + lane] = place < b.k ? row.sums[place / b.block] : 0;
       corrections[lane] = (is_first ? 0 : corrections[lane]) - zero * lane_sums[lane];
     }
-  }
-  for (std::int64_t i = 0; i < blocks; ++i) {
-    std::int32_t sum = 0;
-    for (std::int64_t p = 0; p < b.block; ++p) sum += bytes[i * b.block + p];
-    row.sums[i] *= static_cast<float>(sum);
   }
 }
 
@@ -143,41 +139,54 @@ struct ByteNumbers<4> {
   VecI even, odd;
 };
 
-/// The scales of the blocks that one vector covers, each in its lanes.
-SLUICE_CPU_INLINE Vec spread(const float* scales, int count, VecI places) {
+/// Lane i of the result is lane places[i] of `v`.
+SLUICE_CPU_INLINE Vec permute(Vec v, VecI places) {
 #if defined(__AVX512F__)
-  return _mm512_permutexvar_ps((__m512i)places, load_first(scales, count));
+  return _mm512_permutexvar_ps((__m512i)places, v);
 #elif defined(__AVX2__)
-  return _mm256_permutevar8x32_ps(load_first(scales, count), (__m256i)places);
+  return _mm256_permutevar8x32_ps(v, (__m256i)places);
 #else
-  Vec v{};
-  for (int i = 0; i < kLanes; ++i) v[i] = places[i] < count ? scales[places[i]] : 0;
-  return v;
+  Vec result;
+  for (int i = 0; i < kLanes; ++i) result[i] = v[places[i]];
+  return result;
 #endif
 }
 
 /// What the tiles of a matrix share.
 template <int kBits>
 struct TileSource {
-  TileSource(const BlockMatrix& b, std::int64_t column, float* rows)
+  TileSource(const BlockMatrix& b, TileColumns columns, float* rows)
       : row(b, rows),
-        numbers(b.numbers + column * (b.k * kBits / 8)),
-        b_row(b.k * kBits / 8),
+        numbers(b.numbers + columns.first * (b.k * kBits / 8)),
+        b_step(columns.step * (b.k * kBits / 8)),
         blocks(b.k / b.block),
-        scales(b.scales + column * blocks),
+        scales(b.scales + columns.first * blocks),
+        scales_step(columns.step * blocks),
         flip(broadcast_int(flip_of<kBits>(b))) {}
   RoundedRow<kBits> row;  ///< the first one
   const std::uint8_t* numbers;
-  std::int64_t b_row, blocks;
+  std::int64_t b_step;  ///< bytes from one column to the next
+  std::int64_t blocks;
   const float* scales;
+  std::int64_t scales_step;
   VecI flip;
 };
 
+template <int kRows, int kColumns>
+SLUICE_CPU_INLINE void store_sums(const Vec (&sums)[kRows][kColumns], float* c, std::int64_t c_row,
+                                  std::int64_t step) {
+  SLUICE_CPU_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) c[i * c_row + j * step] = reduce_add(sums[i][j]);
+  }
+}
+
 /// kRows x kColumns products, where a block is one vector of B's bytes or several.
 template <int kBits, int kRows, int kColumns>
-void wide_byte_tile(const BlockMatrix& b, std::int64_t column, float* rows, std::int64_t row,
+void wide_byte_tile(const BlockMatrix& b, TileColumns columns, float* rows, std::int64_t row,
                     float* c, std::int64_t c_row) {
-  const TileSource<kBits> from(b, column, rows);
+  const TileSource<kBits> from(b, columns, rows);
   const std::int64_t vectors = b.block / kSpan<kBits>;
   const std::int8_t* bytes = from.row.bytes;
   const std::uint8_t* numbers = from.numbers;
@@ -194,8 +203,8 @@ void wide_byte_tile(const BlockMatrix& b, std::int64_t column, float* rows, std:
     for (std::int64_t v = 0; v < vectors; ++v) {
       SLUICE_CPU_UNROLL
       for (int j = 0; j < kColumns; ++j) {
-        const VecI raw = load_int(numbers + j * from.b_row) ^ from.flip;
-        prefetch(numbers + (kColumns + j) * from.b_row);
+        const VecI raw = load_int(numbers + j * from.b_step) ^ from.flip;
+        if (kRows > 1) prefetch_to_l2(numbers + j * from.b_step + kBlockAheadBytes);
         const auto n = ByteNumbers<kBits>::of(raw);
         SLUICE_CPU_UNROLL
         for (int i = 0; i < kRows; ++i) {
@@ -207,71 +216,84 @@ void wide_byte_tile(const BlockMatrix& b, std::int64_t column, float* rows, std:
     }
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kRows; ++i) {
-      const Vec factor = load(from.row.factors + i * row + lanes);
+      const Vec factor = broadcast(from.row.scales[i * row + block]);
       SLUICE_CPU_UNROLL
       for (int j = 0; j < kColumns; ++j) {
-        const Vec scale = broadcast(from.scales[j * from.blocks + block]) * factor;
+        const Vec scale = broadcast(from.scales[j * from.scales_step + block]) * factor;
         sums[i][j] = fmadd(__builtin_convertvector(dots[i][j], Vec), scale, sums[i][j]);
       }
     }
   }
+  store_sums(sums, c, c_row, columns.step);
+}
+
+/// The scales of `count` blocks of B from block `first` on, times those of the rows of A.
+template <int kBits, int kRows, int kColumns>
+SLUICE_CPU_INLINE void multiply_scales(const TileSource<kBits>& from, std::int64_t row,
+                                       std::int64_t first, int count,
+                                       Vec (&scales)[kRows][kColumns]) {
   SLUICE_CPU_UNROLL
-  for (int i = 0; i < kRows; ++i) {
+  for (int j = 0; j < kColumns; ++j) {
+    const Vec some = load_first(from.scales + j * from.scales_step + first, count);
     SLUICE_CPU_UNROLL
-    for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = reduce_add(sums[i][j]);
+    for (int i = 0; i < kRows; ++i) scales[i][j] = load(from.row.scales + i * row + first) * some;
   }
 }
 
-/// The same, where a vector covers several blocks.
+/// As wide_byte_tile, where a vector covers several blocks. kLanes blocks are a group: a vector
+/// holds their scales, and each step spreads those that it needs.
 template <int kBits, int kRows, int kColumns>
-void narrow_byte_tile(const BlockMatrix& b, std::int64_t column, float* rows, std::int64_t row,
+void narrow_byte_tile(const BlockMatrix& b, TileColumns columns, float* rows, std::int64_t row,
                       float* c, std::int64_t c_row) {
-  const TileSource<kBits> from(b, column, rows);
-  VecI places;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    places[lane] = static_cast<std::int32_t>(lane * kLanePlaces<kBits> / b.block);
-  }
-  const int blocks_of_step = static_cast<int>(kSpan<kBits> / b.block);
+  const TileSource<kBits> from(b, columns, rows);
+  const auto blocks_of_step = static_cast<int>(kSpan<kBits> / b.block);
+  VecI first_places;
+  for (int lane = 0; lane < kLanes; ++lane) first_places[lane] = lane;
+  first_places >>= __builtin_ctzll(static_cast<unsigned long long>(b.block / kLanePlaces<kBits>));
+  const std::int8_t* bytes = from.row.bytes;
+  const std::int32_t* corrections = from.row.corrections;
+  const std::uint8_t* numbers = from.numbers;
+  constexpr bool kFetchesAhead = kRows > 1 || kBits == 4;
   Vec sums[kRows][kColumns] = {};
-  const auto add = [&](std::int64_t step, int j, VecI raw, int count)
-      __attribute__((always_inline)) {
-    const auto n = ByteNumbers<kBits>::of(raw ^ from.flip);
-    const float* scales = from.scales + j * from.blocks + step * blocks_of_step;
-    const Vec scale = spread(scales, count, places);
-    SLUICE_CPU_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      const std::int64_t lanes = i * row + step * kLanes;
-      const VecI dot =
-          ByteNumbers<kBits>::add_products(load_int(from.row.corrections + lanes), n,
-                                           from.row.bytes + i * row * 4 + step * kSpan<kBits>);
-      const Vec factor = load(from.row.factors + lanes) * scale;
-      sums[i][j] = fmadd(__builtin_convertvector(dot, Vec), factor, sums[i][j]);
+  for (std::int64_t group = 0; group < from.blocks; group += kLanes) {
+    const std::int64_t left = from.blocks - group;
+    const int blocks = left < kLanes ? static_cast<int>(left) : kLanes;
+    Vec scales[kRows][kColumns];
+    multiply_scales(from, row, group, blocks, scales);
+    VecI places = first_places;
+    const auto add = [&](int j, VecI raw) __attribute__((always_inline)) {
+      const auto n = ByteNumbers<kBits>::of(raw ^ from.flip);
+      SLUICE_CPU_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        const VecI dot = ByteNumbers<kBits>::add_products(load_int(corrections + i * row), n,
+                                                          bytes + i * row * 4);
+        sums[i][j] =
+            fmadd(__builtin_convertvector(dot, Vec), permute(scales[i][j], places), sums[i][j]);
+      }
+    };
+    int block = 0;
+    for (; block + blocks_of_step <= blocks; block += blocks_of_step) {
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) {
+        if (kFetchesAhead) prefetch_to_l2(numbers + j * from.b_step + kBlockAheadBytes);
+        add(j, load_int(numbers + j * from.b_step));
+      }
+      numbers += kVectorBytes;
+      bytes += kSpan<kBits>;
+      corrections += kLanes;
+      places += blocks_of_step;
     }
-  };
-  const std::int64_t whole = b.k / kSpan<kBits>;
-  for (std::int64_t step = 0; step < whole; ++step) {
-    SLUICE_CPU_UNROLL
-    for (int j = 0; j < kColumns; ++j) {
-      const std::uint8_t* numbers = from.numbers + j * from.b_row + step * kVectorBytes;
-      prefetch(numbers + kColumns * from.b_row);
-      add(step, j, load_int(numbers), blocks_of_step);
+    if (block < blocks) {  // behind the last row there is no memory to read
+      const std::int64_t left_bytes = (blocks - block) * b.block * kBits / 8;
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) {
+        std::uint8_t last[kVectorBytes] = {};
+        __builtin_memcpy(last, numbers + j * from.b_step, static_cast<std::size_t>(left_bytes));
+        add(j, load_int(last));
+      }
     }
   }
-  if (whole < from.row.steps) {  // behind the last row there is no memory to read
-    const std::int64_t left = from.b_row - whole * kVectorBytes;
-    SLUICE_CPU_UNROLL
-    for (int j = 0; j < kColumns; ++j) {
-      std::uint8_t last[kVectorBytes] = {};
-      __builtin_memcpy(last, from.numbers + j * from.b_row + whole * kVectorBytes,
-                       static_cast<std::size_t>(left));
-      add(whole, j, load_int(last), static_cast<int>(from.blocks - whole * blocks_of_step));
-    }
-  }
-  SLUICE_CPU_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    SLUICE_CPU_UNROLL
-    for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = reduce_add(sums[i][j]);
-  }
+  store_sums(sums, c, c_row, columns.step);
 }
 
 /// Subtracts, for zero points that blocks have of their own, what they add to a product.
@@ -310,24 +332,21 @@ inline constexpr int kByteColumns = kBlockColumns<kRows>;
 template <int kBits, bool kIsNarrow>
 struct Multiply {
   template <int kRows, int kColumns>
-  SLUICE_CPU_INLINE void run_tile(const Multiply& m, std::int64_t first, std::int64_t j) {
+  SLUICE_CPU_INLINE void run_tile(const Multiply& m, std::int64_t first, TileColumns columns) {
     constexpr auto kTile = kIsNarrow ? narrow_byte_tile<kBits, kRows, kColumns>
                                      : wide_byte_tile<kBits, kRows, kColumns>;
     float* rows = m.rows + first * m.row;
-    float* c = m.c + first * m.c_row + j;
-    kTile(*m.b, j, rows, m.row, c, m.c_row);
+    float* c = m.c + first * m.c_row + columns.first;
+    kTile(*m.b, columns, rows, m.row, c, m.c_row);
     if (!m.b->has_zeros()) return;
-    for (int i = 0; i < kColumns; ++i) {
-      subtract_zeros<kBits>(*m.b, j + i, rows, m.row, kRows, c + i, m.c_row);
+    for (std::int64_t i = 0; i < kColumns * columns.step; i += columns.step) {
+      subtract_zeros<kBits>(*m.b, columns.first + i, rows, m.row, kRows, c + i, m.c_row);
     }
   }
 
   template <int kRows>
   SLUICE_CPU_INLINE void run(const Multiply& m, std::int64_t first) {
-    constexpr int kColumns = kByteColumns<kRows, kIsNarrow>;
-    std::int64_t j = m.begin;
-    for (; j + kColumns <= m.end; j += kColumns) run_tile<kRows, kColumns>(m, first, j);
-    for (; j < m.end; ++j) run_tile<kRows, 1>(m, first, j);
+    run_tiles<kRows, kByteColumns<kRows, kIsNarrow>>(m, first);
   }
 
   const BlockMatrix* b;

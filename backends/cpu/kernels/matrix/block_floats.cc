@@ -4,16 +4,18 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-/// kRows x kColumns products of whole rows, `row` floats apart, with neighbouring columns. The sum
-/// over a block is scaled once. Columns are short streams, so the next ones are fetched ahead.
+/// kRows x kColumns products of whole rows, `row` floats apart. The sum over a block is scaled
+/// once.
 template <int kBits, bool kHasZeros, int kRows, int kColumns>
-void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, std::int64_t row,
+void block_tile(const BlockMatrix& b, TileColumns columns, const float* rows, std::int64_t row,
                 float* c, std::int64_t c_row) {
   const std::int64_t blocks = b.k / b.block;
   const std::int64_t units = b.block / kBlockUnit;
   const std::int64_t b_row = b.k * kBits / 8;
-  const std::uint8_t* numbers = b.numbers + column * b_row;
-  const float* scales = b.scales + column * blocks;
+  const std::int64_t b_step = columns.step * b_row;
+  const std::int64_t scales_step = columns.step * blocks;
+  const std::uint8_t* numbers = b.numbers + columns.first * b_row;
+  const float* scales = b.scales + columns.first * blocks;
   Vec sums[kRows][kColumns] = {};
   BlockNumbers<kBits> expanders[kColumns];
   SLUICE_CPU_UNROLL
@@ -25,7 +27,7 @@ void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, st
     if constexpr (kHasZeros) {
       SLUICE_CPU_UNROLL
       for (int j = 0; j < kColumns; ++j) {
-        const float zero = zero_at<kBits>(b, (column + j) * blocks + block);
+        const float zero = zero_at<kBits>(b, columns.first * blocks + j * scales_step + block);
         expanders[j] = BlockNumbers<kBits>::of(b.has_sign, zero);
       }
     }
@@ -38,8 +40,8 @@ void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, st
     for (std::int64_t u = 0; u < units; ++u, numbers += kBlockUnit * kBits / 8) {
       SLUICE_CPU_UNROLL
       for (int j = 0; j < kColumns; ++j) {
-        const BlockPair pair = BlockNumbers<kBits>::expand(expanders[j], numbers + j * b_row);
-        prefetch(numbers + (kColumns + j) * b_row);
+        const BlockPair pair = BlockNumbers<kBits>::expand(expanders[j], numbers + j * b_step);
+        if (kRows > 1) prefetch_to_l2(numbers + j * b_step + kBlockAheadBytes);
         SLUICE_CPU_UNROLL
         for (int i = 0; i < kRows; ++i) {
           parts[i][j] = fmadd(load(rows + i * row), pair.first, parts[i][j]);
@@ -50,7 +52,7 @@ void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, st
     }
     SLUICE_CPU_UNROLL
     for (int j = 0; j < kColumns; ++j) {
-      const Vec scale = broadcast(scales[j * blocks + block]);
+      const Vec scale = broadcast(scales[j * scales_step + block]);
       SLUICE_CPU_UNROLL
       for (int i = 0; i < kRows; ++i) sums[i][j] = fmadd(parts[i][j], scale, sums[i][j]);
     }
@@ -58,25 +60,21 @@ void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, st
   SLUICE_CPU_UNROLL
   for (int i = 0; i < kRows; ++i) {
     SLUICE_CPU_UNROLL
-    for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = reduce_add(sums[i][j]);
+    for (int j = 0; j < kColumns; ++j) c[i * c_row + j * columns.step] = reduce_add(sums[i][j]);
   }
 }
 
-/// Whole groups of columns first, then the columns that are left one by one.
 template <int kBits, bool kHasZeros>
 struct Multiply {
+  template <int kRows, int kColumns>
+  SLUICE_CPU_INLINE void run_tile(const Multiply& m, std::int64_t first, TileColumns columns) {
+    block_tile<kBits, kHasZeros, kRows, kColumns>(*m.b, columns, m.rows + first * m.row, m.row,
+                                                  m.c + first * m.c_row + columns.first, m.c_row);
+  }
+
   template <int kRows>
   SLUICE_CPU_INLINE void run(const Multiply& m, std::int64_t first) {
-    constexpr int kColumns = kBlockColumns<kRows>;
-    const float* from = m.rows + first * m.row;
-    float* to = m.c + first * m.c_row;
-    std::int64_t j = m.begin;
-    for (; j + kColumns <= m.end; j += kColumns) {
-      block_tile<kBits, kHasZeros, kRows, kColumns>(*m.b, j, from, m.row, to + j, m.c_row);
-    }
-    for (; j < m.end; ++j) {
-      block_tile<kBits, kHasZeros, kRows, 1>(*m.b, j, from, m.row, to + j, m.c_row);
-    }
+    run_tiles<kRows, kBlockColumns<kRows>>(m, first);
   }
 
   const BlockMatrix* b;

@@ -147,6 +147,29 @@ SLUICE_CPU_INLINE void for_rows(std::int64_t count, const Multiply& multiply) {
   }
 }
 
+/// The columns of a tile: `first`, and others `step` apart. Each is a stream of B, and a processor
+/// fetches streams ahead only if they lie in pages of their own (decision 0070).
+struct TileColumns {
+  std::int64_t first, step;
+};
+
+/// How far ahead a tile of several rows fetches each column into the second-level cache. One row
+/// takes so few instructions that the processor runs ahead by itself.
+inline constexpr std::int64_t kBlockAheadBytes = 2048;
+
+/// Calls Multiply::run_tile<kRows, columns>(multiply, `first`, TileColumns) for all columns of
+/// `multiply`, kColumns at once as far as there are so many.
+template <int kRows, int kColumns, typename Multiply>
+SLUICE_CPU_INLINE void run_tiles(const Multiply& m, std::int64_t first) {
+  const std::int64_t step = (m.end - m.begin) / kColumns;
+  for (std::int64_t j = m.begin; j < m.begin + step; ++j) {
+    Multiply::template run_tile<kRows, kColumns>(m, first, {j, step});
+  }
+  for (std::int64_t j = m.begin + kColumns * step; j < m.end; ++j) {
+    Multiply::template run_tile<kRows, 1>(m, first, {j, 1});
+  }
+}
+
 /// Columns of a tile of so many rows.
 template <int kRows>
 inline constexpr int kBlockColumns = kRows == 1               ? 4

@@ -13,6 +13,9 @@ namespace {
 constexpr std::int64_t kFewRows = 2 * kTileRows;
 // Up to so many rounded rows are multiplied without arranging columns of blocks.
 constexpr std::int64_t kFewRoundedRows = 6;
+// Few rows meet so many columns of blocks at once: a quarter of them is several pages, so that the
+// columns of a tile lie in pages of their own.
+constexpr std::int64_t kBlockColumnsAtOnce = 256;
 // The epilogue follows the tiles at this distance: far enough to amortise its call, near enough to
 // find C in L1.
 constexpr std::int64_t kEpilogueFloats = 1024;
@@ -140,7 +143,8 @@ class Multiplication {
 
   void run(const Item& item, const Region& region) const {
     if (region.row_end - region.row_begin <= few_rows(plan_)) {
-      run_few_rows(item, region);
+      plan_.b_form == GemmB::kBlocks ? run_few_rows_of_blocks(item, region)
+                                     : run_few_rows(item, region);
       return;
     }
     const std::int64_t step = block_rows(region.row_end - region.row_begin, plan_.blocks.rows);
@@ -202,17 +206,12 @@ class Multiplication {
   }
 
   void run_few_rows(const Item& item, const Region& region) const {
-    if (plan_.b_form == GemmB::kBlocks) prepare_rows(item, region);
     const std::int64_t step = depth_step(plan_, region.row_end - region.row_begin);
     const std::int64_t rows = region.row_end - region.row_begin;
     std::int64_t finished = region.panel_begin * kPanelWidth;
     for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
       if (is_stopped()) return;
       for (std::int64_t p = 0; p < plan_.k; p += step) {
-        if (plan_.b_form == GemmB::kBlocks) {
-          multiply_block_panel(item, region, j);
-          break;
-        }
         const Depths depths{p, smaller(p + step, plan_.k)};
         const Panel panel = find_panel(item, j, depths, region);
         const std::int64_t half = region.row_begin + (rows > kTileRows ? rows / 2 : 0);
@@ -229,21 +228,23 @@ class Multiplication {
 
   float* block_scratch() const { return scratch_ + scratch_panel_floats(plan_); }
 
-  void prepare_rows(const Item& item, const Region& region) const {
-    for (std::int64_t i = region.row_begin; i < region.row_end; ++i) {
-      args_.block_kernels->prepare(
-          args_.blocks, item.a + i * plan_.a_row, plan_.k,
-          block_scratch() + (i - region.row_begin) * block_row_floats(plan_.b_row));
+  void run_few_rows_of_blocks(const Item& item, const Region& region) const {
+    const BlockKernels& kernels = *args_.block_kernels;
+    const std::int64_t row = block_row_floats(plan_.b_row);
+    const std::int64_t rows = region.row_end - region.row_begin;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      kernels.prepare(args_.blocks, item.a + (region.row_begin + i) * plan_.a_row, plan_.k,
+                      block_scratch() + i * row);
     }
-  }
-
-  /// After prepare_rows.
-  void multiply_block_panel(const Item& item, const Region& region, std::int64_t index) const {
-    const std::int64_t begin = index * kPanelWidth;
-    args_.block_kernels->multiply(args_.blocks, begin, begin + panel_columns(plan_.n, index),
-                                  block_scratch(), block_row_floats(plan_.b_row),
-                                  region.row_end - region.row_begin,
-                                  item.c + region.row_begin * plan_.c_row, plan_.c_row);
+    const std::int64_t end = smaller(region.panel_end * kPanelWidth, plan_.n);
+    for (std::int64_t j = region.panel_begin * kPanelWidth; j < end;) {
+      if (is_stopped()) return;
+      const std::int64_t columns = smaller(kBlockColumnsAtOnce, end - j);
+      kernels.multiply(args_.blocks, j, j + columns, block_scratch(), row, rows,
+                       item.c + region.row_begin * plan_.c_row, plan_.c_row);
+      finish(item, {region.row_begin, region.row_end, j, columns});
+      j += columns;
+    }
   }
 
   /// As floats, into the scratch of panels.

@@ -153,6 +153,7 @@ struct BlockCase {
   std::int64_t block = 32;
   std::int64_t depth = 288;  ///< more than one piece of K
   bool rounds_rows = false;
+  std::int64_t columns = kN;
 
   std::int64_t blocks() const { return (depth + block - 1) / block; }
   std::int64_t places() const { return blocks() * block; }
@@ -172,11 +173,11 @@ BlockWeights some_blocks(const BlockCase& c) {
       bytes.push_back(static_cast<std::uint8_t>(state >> 24));
     }
   };
-  fill(w.numbers, kN * c.places());
+  fill(w.numbers, c.columns * c.places());
   if (c.zeros == Zeros::kOne) fill(w.zeros, 1);
-  if (c.zeros == Zeros::kEach) fill(w.zeros, kN * c.blocks());
-  if (c.zeros == Zeros::kFloats) w.float_zeros = random_floats(kN * c.blocks(), 4);
-  w.scales = random_floats(kN * c.blocks(), 3);
+  if (c.zeros == Zeros::kEach) fill(w.zeros, c.columns * c.blocks());
+  if (c.zeros == Zeros::kFloats) w.float_zeros = random_floats(c.columns * c.blocks(), 4);
+  w.scales = random_floats(c.columns * c.blocks(), 3);
   for (float& scale : w.scales) scale /= static_cast<float>(1 << (c.bits - 4));
   return w;
 }
@@ -207,12 +208,12 @@ struct Expected {
 Expected multiply_blocks(const Floats& x, const BlockCase& c, const BlockWeights& w,
                          std::int64_t rows) {
   Floats matrix;
-  for (std::int64_t j = 0; j < kN; ++j) {
+  for (std::int64_t j = 0; j < c.columns; ++j) {
     for (std::int64_t p = 0; p < c.depth; ++p) matrix.push_back(weight_at(c, w, p, j));
   }
   Expected expected;
   for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < kN; ++j) {
+    for (std::int64_t j = 0; j < c.columns; ++j) {
       double sum = 1, size = 1;
       for (std::int64_t p = 0; p < c.depth; ++p) {
         const double term = double{x[static_cast<std::size_t>(i * c.depth + p)]} *
@@ -233,16 +234,18 @@ TestOp block_product(const Floats& x, const BlockCase& c, const BlockWeights& w,
   const sluice_element_type type =
       c.bits == 8 ? (has_sign ? plugin::kI8 : plugin::kU8) : (has_sign ? plugin::kI4 : plugin::kU4);
   TestOp op("NarrowMatMul", "sluice", 1);
-  op.input({rows, c.depth}, x).input({kN, c.places()}, w.numbers, true).set_input_type(1, type);
-  op.input({kN, c.blocks()}, w.scales, true);
-  const Shape each = {kN, c.blocks()};
+  op.input({rows, c.depth}, x)
+      .input({c.columns, c.places()}, w.numbers, true)
+      .set_input_type(1, type);
+  op.input({c.columns, c.blocks()}, w.scales, true);
+  const Shape each = {c.columns, c.blocks()};
   if (c.zeros == Zeros::kFloats) op.input(each, w.float_zeros, true);
   if (!w.zeros.empty()) {
     op.input(c.zeros == Zeros::kOne ? Shape{1} : each, w.zeros, true).set_input_type(3, type);
   }
   op.attribute("transB", std::int64_t{1}).attribute("block_size", c.block);
   if (c.rounds_rows) op.attribute("sluice_weights", "int8");
-  op.output({rows, kN}).body_constant(1.0F).step("Add", {0, 1});
+  op.output({rows, c.columns}).body_constant(1.0F).step("Add", {0, 1});
   return op;
 }
 
@@ -305,10 +308,37 @@ TEST_P(BlockProduct, RoundsARowAlikeAmongManyAndAlone) {
       ASSERT_TRUE(one.run(backend, 1).is_ok());
       const Floats want = one.result();
       for (std::size_t j = 0; j < want.size(); ++j) {
-        const std::size_t at = static_cast<std::size_t>(i * kN) + j;
+        const std::size_t at = static_cast<std::size_t>(i * c.columns) + j;
         ASSERT_NEAR(got[at], want[j], 1e-5F * sizes[at]) << "row " << i << ", column " << j;
       }
     }
+  }
+}
+
+TEST_P(BlockProduct, GivesARowTheSameBitsAloneAndAmongAFew) {
+  const BlockCase c = some_case();
+  const BlockWeights w = some_blocks(c);
+  constexpr std::int64_t kRows = 6;
+  const Floats x = random_floats(kRows * c.depth, 1);
+  for (const Backend& backend : backends_to_test()) {
+    TestOp few = block_product(x, c, w, kRows);
+    ASSERT_TRUE(few.run(backend, 1).is_ok());
+    const Floats got = few.result();
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const auto row = x.begin() + i * c.depth;
+      TestOp one = block_product(Floats(row, row + c.depth), c, w, 1);
+      ASSERT_TRUE(one.run(backend, 1).is_ok());
+      const auto begin = got.begin() + i * c.columns;
+      EXPECT_EQ(one.result(), Floats(begin, begin + c.columns)) << "row " << i;
+    }
+  }
+}
+
+TEST_P(BlockProduct, TakesAnyNumberOfColumns) {
+  for (const std::int64_t columns : {1, 3, 5, 257, 531}) {
+    BlockCase c = some_case();
+    c.columns = columns;
+    for (const std::int64_t rows : {1, 2, 4}) expect_products(c, rows);
   }
 }
 
