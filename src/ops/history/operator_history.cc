@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <utility>
 
-#include "base/text/number.h"
 #include "ops/history/similar_name.h"
 #include "ops/history/table.h"
 
@@ -22,7 +22,11 @@ std::string_view take(std::string_view& text, char separator) {
   return part;
 }
 
-int number(std::string_view digits) { return to_number<int>(digits).value_or(1); }
+int number(std::string_view digits) {
+  int value = 1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
 
 /// "axes@1-12>", "name@13" or "name".
 AttributeHistory read_attribute(std::string_view text) {
