@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "ir/graph.h"
-#include "recipes/adapter_source.h"
+#include "recipes/parts/adapter_source.h"
 
 namespace sluice::recipes {
 

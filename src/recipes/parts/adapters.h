@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "ir/attribute.h"
-#include "recipes/adapter_source.h"
+#include "recipes/parts/adapter_source.h"
 #include "recipes/parts/settings.h"
 
 namespace sluice::recipes {

@@ -74,7 +74,7 @@ TEST(AdapterSettings, RefuseOtherWaysToAdapt) {
   }
 }
 
-TEST(Adapters, OfNoFolderChangeNothing) {
+TEST(Adapters, WithoutFoldersChangeNothing) {
   Adapters none = Adapters::open({}).value();
   EXPECT_TRUE(none.is_empty());
   EXPECT_FALSE(none.find("model.layers.0.q_proj.weight", 4, 4).value());

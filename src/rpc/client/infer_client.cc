@@ -1,6 +1,5 @@
 #include "rpc/client/infer_client.h"
 
-
 #include "rpc/wire/convert.h"
 
 namespace sluice::rpc::client {

@@ -70,7 +70,7 @@ class Fragment:
 
 def disturbed(kinds: set[str], noisy: list[np.ndarray], results: list[np.ndarray],
               signs: list[np.ndarray]) -> list[np.ndarray]:
-    """What noise makes of results of operators of these kinds, which noise has moved before. `signs` say where to."""
+    """Moves `results` of operators of these kinds by the noise of their types, outward of `noisy`. `signs`: directions."""
     if kinds <= MOVERS:
         return noisy
     of_largest = 1.0 if kinds & SPECTRA else 0.1 if kinds & ADDERS else 0.0

@@ -14,9 +14,8 @@ enum ZeroPointAxis { kRowAxis, kColumnAxis, kFirstAxis };
 
 /// Input `input` less the zero point of input `zero`, which may be absent, one, or one per index of
 /// the axis.
-/// Fails: SLUICE_FAILED_PRECONDITION if the input is no 8-bit integer; SLUICE_INVALID_ARGUMENT if
-/// the
-///        zero points do not fit.
+/// Fails: SLUICE_FAILED_PRECONDITION  the input is no 8-bit integer
+///        SLUICE_INVALID_ARGUMENT     the zero points do not fit
 Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
                     std::vector<std::int32_t>* values);
 /// As above for 8-bit floats, too.

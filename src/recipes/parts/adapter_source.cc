@@ -1,4 +1,4 @@
-#include "recipes/adapter_source.h"
+#include "recipes/parts/adapter_source.h"
 
 namespace sluice::recipes {
 
