@@ -28,7 +28,7 @@ std::string_view view_of(beast::string_view text) { return {text.data(), text.si
 constexpr std::size_t kMaxParts = 16;  // of a reply, that go in one call
 
 /// Keeps a reply that comes while its request is handed over, on this thread: nothing need be
-/// posted then, nor watched. What another thread brings, or comes later, is not taken.
+/// posted then, nor watched. It refuses the reply of another thread, and a late one.
 class EarlyReply {
  public:
   bool take(Reply& reply) {

@@ -16,8 +16,8 @@ Result<OperandId> columns(ops::Lowering& op, OperandId x, std::int64_t begin, st
   return op.emit("Slice", {x, op.ints({begin}), op.ints({end}), op.ints({kLast}), op.ints({step})});
 }
 
-/// The places of rows, or nullopt without such an input. Gather counts negative ones from the end;
-/// here they are outside, as one that no cache has.
+/// The places of rows, or nullopt without such an input. Gather counts negative ones from the end:
+/// the least number, which is outside of every cache, takes their place.
 Result<std::optional<OperandId>> places_of(ops::Lowering& op) {
   if (!op.has(3)) return std::optional<OperandId>();
   constexpr std::int64_t kOutside = std::numeric_limits<std::int64_t>::min();

@@ -118,7 +118,7 @@ Status write_outputs(const runtime::Reply& reply, const terms::Signature& signat
 void forget_kept(const sandbox::KeptOutputs& kept, const v1::InferResponse& answer) {
   for (const v1::Tensor& tensor : answer.outputs()) {
     if (tensor.exchange() == 0) continue;
-    // It is not there if its time was over.
+    // The tensor may be gone: its time may be over.
     (void)kept.exchange->remove(kept.owner, terms::TensorIndex{tensor.exchange()});
   }
 }
