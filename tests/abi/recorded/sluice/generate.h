@@ -74,6 +74,7 @@ typedef struct sluice_generate_request {
   size_t num_logit_bias;
   const char* const* bad_words;
   size_t num_bad_words;
+  const char* adapter;
 } sluice_generate_request;
 typedef struct sluice_token_logprob {
   int64_t token;

@@ -48,4 +48,13 @@ typedef struct sluice_operator {
 SLUICE_API sluice_code sluice_operator_register(const sluice_operator* op);
 SLUICE_API size_t sluice_num_operators(void);
 SLUICE_API const sluice_operator* sluice_operator_at(size_t index);
+#define SLUICE_OPERATOR_MODULE_ENTRY "sluice_operator_module_1"
+typedef struct sluice_operator_module {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const sluice_operator* const* operators;
+  size_t num_operators;
+} sluice_operator_module;
+typedef const sluice_operator_module* (*sluice_operator_module_entry)(void);
+SLUICE_API sluice_code sluice_operator_allow(const char* sha256);
 #endif

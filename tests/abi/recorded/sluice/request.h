@@ -78,6 +78,9 @@ SLUICE_API sluice_code sluice_runtime_put_tensor(sluice_runtime* runtime, const 
 SLUICE_API sluice_code sluice_runtime_get_tensor(sluice_runtime* runtime, uint64_t exchange,
                                                  sluice_reply** reply);
 SLUICE_API sluice_code sluice_runtime_remove_tensor(sluice_runtime* runtime, uint64_t exchange);
+#define SLUICE_TENSOR_OF_HOST (-1)
+SLUICE_API sluice_code sluice_runtime_bring_tensor(sluice_runtime* runtime, uint64_t exchange,
+                                                   int32_t device, int32_t* from);
 typedef struct sluice_tensor_offer {
   uint64_t exchange;
   const char* key;
