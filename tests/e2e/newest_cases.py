@@ -23,13 +23,17 @@ WRITERS = {
 }
 
 
+UNREAD = {f"test_image_decoder_decode_{name}_rgb" for name in ("bmp", "jpeg2k", "pnm", "tiff", "webp")}
+
+
 def collect() -> list:
-    """All cases with their own data: single nodes and small models."""
+    """All cases with their own data, single nodes and small models, but those of files that ImageDecoder refuses: the
+    standard names them as formats that a decoder may read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the makers divide by zero on purpose
         cases = {case.name: case for case in node_cases.collect_testcases(None)}
         cases |= {case.name: case for case in model_cases.collect_testcases()}
-    return [case for case in cases.values() if case.model is not None and case.data_sets]
+    return [case for case in cases.values() if case.model is not None and case.data_sets and case.name not in UNREAD]
 
 
 def write_values(folder: Path, kind: str, infos: list, values: list) -> None:

@@ -133,7 +133,7 @@ def test_options_of_the_compiler_are_keywords(cache: pathlib.Path, tmp_path: pat
 
 def test_every_option_of_the_command_has_a_keyword() -> None:
     from sluice.compiler import CompileOptions, as_flags
-    values = {"shapes": {"x": (1,)}, "optimize": False, "winograd": False, "pack": False, "packed_only": True}
+    values = {"shapes": {"x": (1,)}, "adapters": {"a": "b"}, "optimize": False, "winograd": False, "pack": False, "packed_only": True}
     given = CompileOptions(**{name: values.get(name, ["a"]) for name in CompileOptions.__annotations__})  # type: ignore
     flags = {flag for flag in as_flags(given) if flag.startswith("--")}
     with pytest.raises(sluice.InvalidArgument, match="unknown option") as refused:
