@@ -145,6 +145,9 @@ class TypedArgExtreme : public Kernel {
     return place - row.begin();
   }
 
+  /// Whether `a` is more of an extreme than `b`. A NaN is the extreme of either kind, as in NumPy.
+  static bool is_beyond(T a, T b) { return (kLargest ? a > b : a < b) || (a != a && b == b); }
+
   /// Neighbouring columns together, so that memory is read in order.
   template <bool kTakesLast>
   void run_strip(const T* x, std::int64_t* y, std::int64_t columns) const {
@@ -155,7 +158,7 @@ class TypedArgExtreme : public Kernel {
       const T* row = x + k * view_.inner;
       for (std::int64_t c = 0; c < columns; ++c) {
         const bool is_better =
-            kTakesLast ? !leads<kLargest, T>(best[c], row[c]) : leads<kLargest, T>(row[c], best[c]);
+            kTakesLast ? !is_beyond(best[c], row[c]) : is_beyond(row[c], best[c]);
         best[c] = is_better ? row[c] : best[c];
         y[c] = is_better ? k : y[c];
       }
