@@ -255,22 +255,24 @@ void narrow_byte_tile(const BlockMatrix& b, TileColumns columns, float* rows, st
   const std::uint8_t* numbers = from.numbers;
   constexpr bool kFetchesAhead = kRows > 1 || kBits == 4;
   Vec sums[kRows][kColumns] = {};
+  Vec scales[kRows][kColumns];
+  VecI places = first_places;
+  const auto add = [&](int j, VecI raw) __attribute__((always_inline)) {
+    const auto n = ByteNumbers<kBits>::of(raw ^ from.flip);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const VecI dot =
+          ByteNumbers<kBits>::add_products(load_int(corrections + i * row), n, bytes + i * row * 4);
+      sums[i][j] =
+          fmadd(__builtin_convertvector(dot, Vec), permute(scales[i][j], places), sums[i][j]);
+    }
+  };
+  int rest = 0;  // blocks behind the last whole step
   for (std::int64_t group = 0; group < from.blocks; group += kLanes) {
     const std::int64_t left = from.blocks - group;
     const int blocks = left < kLanes ? static_cast<int>(left) : kLanes;
-    Vec scales[kRows][kColumns];
     multiply_scales(from, row, group, blocks, scales);
-    VecI places = first_places;
-    const auto add = [&](int j, VecI raw) __attribute__((always_inline)) {
-      const auto n = ByteNumbers<kBits>::of(raw ^ from.flip);
-      SLUICE_CPU_UNROLL
-      for (int i = 0; i < kRows; ++i) {
-        const VecI dot = ByteNumbers<kBits>::add_products(load_int(corrections + i * row), n,
-                                                          bytes + i * row * 4);
-        sums[i][j] =
-            fmadd(__builtin_convertvector(dot, Vec), permute(scales[i][j], places), sums[i][j]);
-      }
-    };
+    places = first_places;
     int block = 0;
     for (; block + blocks_of_step <= blocks; block += blocks_of_step) {
       SLUICE_CPU_UNROLL
@@ -283,14 +285,15 @@ void narrow_byte_tile(const BlockMatrix& b, TileColumns columns, float* rows, st
       corrections += kLanes;
       places += blocks_of_step;
     }
-    if (block < blocks) {  // behind the last row there is no memory to read
-      const std::int64_t left_bytes = (blocks - block) * b.block * kBits / 8;
-      SLUICE_CPU_UNROLL
-      for (int j = 0; j < kColumns; ++j) {
-        std::uint8_t last[kVectorBytes] = {};
-        __builtin_memcpy(last, numbers + j * from.b_step, static_cast<std::size_t>(left_bytes));
-        add(j, load_int(last));
-      }
+    rest = blocks - block;
+  }
+  if (rest > 0) {  // behind the last row there is no memory to read
+    const std::int64_t left_bytes = rest * b.block * kBits / 8;
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      std::uint8_t last[kVectorBytes] = {};
+      __builtin_memcpy(last, numbers + j * from.b_step, static_cast<std::size_t>(left_bytes));
+      add(j, load_int(last));
     }
   }
   store_sums(sums, c, c_row, columns.step);
