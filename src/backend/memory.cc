@@ -11,7 +11,7 @@ Result<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Backend> backe
                          size_bytes, &address));
   const std::string& name = backend->name();
   // Owned from here on: the checks below free what the plug-in did allocate.
-  DeviceMemory memory(backend, device, address, size_bytes);
+  DeviceMemory memory(std::move(backend), device, address, size_bytes);
   if (address == nullptr && size_bytes > 0) {
     return internal_error("backend \"{}\" returned no memory for {} bytes", name, size_bytes);
   }
