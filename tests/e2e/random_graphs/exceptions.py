@@ -134,7 +134,7 @@ def of_groups(x: np.ndarray, query: Query) -> np.ndarray:
     groups, (scale, bias) = query.attribute("num_groups"), (np.asarray(given, np.float64) for given in query.inputs[1:3])
     parts = x.reshape(len(x), groups, -1)
     variance = parts.var(-1, keepdims=True)
-    y = (parts - parts.mean(-1, keepdims=True)) / np.sqrt(variance + query.attribute("epsilon", 1e-5))
+    y = (parts - parts.mean(-1, keepdims=True)) / np.sqrt(variance + query.attribute("epsilon", float(np.float32(1e-5))))
     per_channel = 1 if query.opset >= 21 else x.shape[1] // groups  # an older one scales groups
     shape = (1, -1, *[1] * (x.ndim - 2))
     return y.reshape(x.shape) * np.repeat(scale, per_channel).reshape(shape) + np.repeat(bias, per_channel).reshape(shape)
