@@ -239,6 +239,9 @@ typedef struct sluice_load_options {
   int32_t weight; /* share of the cores among models that take turns: 1 to 1000; 0: 1 */
   /* Time limit of requests that bring none, from their arrival: DEADLINE_EXCEEDED; 0: none. */
   int64_t request_timeout_ns;
+  /* Cores of a model of one segment. 0: those that it was compiled for, or all that are free of a
+   * model that writes texts; -1: all that are free. */
+  int32_t cores;
 } sluice_load_options;
 
 /* Sets a number of the options by the name of its field, "depth". For bindings. Needs struct_size,

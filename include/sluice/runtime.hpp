@@ -151,6 +151,7 @@ struct LoadOptions {
   Nanoseconds max_run{0};          ///< longest time of one run; 0: the default, -1: none
   std::int32_t weight = 1;         ///< share of the cores among models that take turns
   Nanoseconds request_timeout{0};  ///< of requests that bring none; 0: no limit
+  std::int32_t cores = 0;          ///< of one segment; 0: as compiled, -1: all that are free
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.
@@ -272,6 +273,7 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.max_run_ns = options.max_run.count();
   c.weight = options.weight;
   c.request_timeout_ns = options.request_timeout.count();
+  c.cores = options.cores;
   return c;
 }
 

@@ -164,6 +164,7 @@ class Runtime:
         max_run: float | None = None,
         weight: int = 1,
         request_timeout: float | None = None,
+        cores: int | None = None,
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model, or an ONNX model as sluice.load does.
 
@@ -180,6 +181,8 @@ class Runtime:
         default or no limit, math.inf for no limit. `weight`: share of the cores among models that take turns, 1 to
         1000.
         `request_timeout`: seconds after which a request without a timeout of its own ends with DeadlineExceeded.
+        `cores`: of a model of one segment, 0 for all that are free; None for those that it was compiled for, or for
+        all of a model that writes texts.
         """
         options: dict[str, Any] = {
             "is_on_demand": int(is_on_demand), "is_pinned": int(is_pinned),
@@ -188,6 +191,7 @@ class Runtime:
             "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
             "numbers": {"depth": depth, "queue_limit": queue_limit, "max_recorded_bytes": max_recorded_bytes or -1,
                         "max_run_ns": _limit_ns(max_run), "weight": weight,
+                        "cores": 0 if cores is None else cores or -1,
                         "request_timeout_ns": nanoseconds(request_timeout, "request_timeout")}}
         if seed is not None:
             check_seed(seed)

@@ -74,6 +74,15 @@ def test_wrong_inputs_are_explained(runtime: sluice.Runtime, digits: sluice.Mode
         runtime.load(3.5)  # type: ignore[arg-type]
 
 
+def test_load_names_the_cores_of_a_model(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    with runtime.create_group(1) as group:  # a model on a group takes at most its cores
+        with group.load(digits, cores=0) as model:
+            model.start()
+            assert model(image).shape == (2, 10)
+        with pytest.raises(sluice.ResourceExhausted, match="needs 2 cores"):
+            group.load(digits, cores=2)
+
+
 def test_models_of_a_group_take_turns(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
     with runtime.create_group(1) as group:
         first, second = (group.load(digits, name=name) for name in ("first", "second"))

@@ -61,8 +61,13 @@ Status set_cores(std::span<const std::int32_t> cores, std::vector<package::Segme
                             segments.size(), names_of(segments));
   }
   for (std::size_t i = 0; i < cores.size(); ++i) {
-    if (cores[i] < 1) {
+    if (cores[i] < 0) {
       return invalid_argument("segment \"{}\" cannot have {} cores", segments[i].name, cores[i]);
+    }
+    if (cores[i] == 0 && segments.size() > 1) {
+      return invalid_argument(
+          "segment \"{}\" cannot take all cores that are free (0), because the model has {} segments",
+          segments[i].name, segments.size());
     }
     segments[i].cores = cores[i];
   }

@@ -8,11 +8,12 @@
 
 #include "base/result.h"
 #include "generate/sampler.h"
+#include "package/executable.h"
 
 namespace sluice::generate {
 
 /// The key of a package's metadata; its value is a JSON object.
-inline constexpr const char* kFact = "sluice.generation";
+inline constexpr const char* kFact = package::kGenerationFact;
 
 struct Facts {
   std::int64_t context = 0;                ///< the most tokens of a sequence, its prompt included

@@ -37,12 +37,15 @@ struct OperationCode {
   ir::KernelCode code;
 };
 
+/// The key of the metadata of a model that writes texts, one token after another.
+inline constexpr const char* kGenerationFact = "sluice.generation";
+
 /// A run of neighbouring operations of the main subgraph that is placed on cores of its own.
 struct SegmentSpec {
   std::string name;
   std::uint32_t first_operation =
       0;                   ///< position in the main subgraph's order; it ends at the next
-  std::int32_t cores = 1;  ///< number of cores it was compiled for
+  std::int32_t cores = 1;  ///< 0: all that are free at the load; of the only segment
 
   bool operator==(const SegmentSpec&) const = default;
 };
@@ -61,7 +64,8 @@ struct Executable {
   /// By subgraph, then operation; at most one for an operation.
   std::vector<OperationCode> code;
   /// By first operation, the first at 0; operations of one segment have one backend. Empty: a
-  /// segment per sequence of operations of one backend, of one core each.
+  /// segment per sequence of operations of one backend, of one core each; the only segment of a
+  /// model with kGenerationFact takes all that are free.
   std::vector<SegmentSpec> segments;
   /// Files that travel with the model, by name, such as "tokenizer.json". No code of a runtime
   /// reads them; `verify` checks one before use. None is empty.
@@ -82,7 +86,7 @@ struct Executable {
 /// The segments of `executable`, with the default filled in: never empty unless it has no
 /// operations.
 /// Fails: kDataLoss for segments that do not start at 0, are out of order or past the end, want
-///        less than one core, or hold operations of two backends.
+///        less than one core (one segment: less than 0), or hold operations of two backends.
 Result<std::vector<SegmentSpec>> segments_of(const Executable& executable);
 
 terms::Signature signature_of(const ir::Graph& graph);

@@ -88,6 +88,24 @@ TEST_F(PackageTest, ReadsBackWithoutConstantsOrPlan) {
   }
 }
 
+TEST_F(PackageTest, ModelOfTextsWantsAllCoresUnlessItsSegmentsSayAnother) {
+  Executable texts = example();
+  texts.backend_of = {{0, 0}};
+  const std::size_t num_segments = segments_of(texts)->size();
+  texts.graph.metadata[kGenerationFact] = "{}";
+  ASSERT_EQ(num_segments, 1U);
+  EXPECT_EQ(segments_of(texts)->front().cores, 0);
+  texts.segments = {{"all", 0, 3}};
+  EXPECT_EQ(segments_of(texts)->front().cores, 3);
+  texts.segments = {{"all", 0, 0}};
+  ASSERT_TRUE(write_package(texts, path_).is_ok());
+  EXPECT_EQ(read_package(path_)->segments, texts.segments);
+  texts.segments = {{"all", 0, -1}};
+  EXPECT_EQ(segments_of(texts).status().code(), Code::kDataLoss);
+  texts.segments = {{"first", 0, 1}, {"second", 1, 0}};
+  EXPECT_EQ(segments_of(texts).status().code(), Code::kDataLoss);
+}
+
 TEST_F(PackageTest, ReplacesNoFileThatIsNone) {
   for (const std::string text : {"x", "SLUICE", "a model of somebody"}) {
     ASSERT_TRUE(write_file_atomically(path_, std::as_bytes(std::span(text))).is_ok());

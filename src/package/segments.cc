@@ -19,6 +19,16 @@ std::vector<SegmentSpec> by_backend(const std::vector<std::int16_t>& backend_of)
   return segments;
 }
 
+/// A token reads all weights of its model, at the speed of the cores that read them. Models that
+/// serve many small requests use further cores better by further contexts.
+std::vector<SegmentSpec> unless_said(const Executable& executable,
+                                     const std::vector<std::int16_t>& backend_of) {
+  std::vector<SegmentSpec> segments = by_backend(backend_of);
+  const bool writes_texts = executable.graph.metadata.contains(kGenerationFact);
+  if (segments.size() == 1 && writes_texts) segments.front().cores = 0;
+  return segments;
+}
+
 Status check_backends(const std::vector<std::int16_t>& backend_of, const SegmentSpec& segment,
                       std::size_t end) {
   std::int16_t current = -1;
@@ -39,7 +49,7 @@ Result<std::vector<SegmentSpec>> segments_of(const Executable& executable) {
   const auto& segments = executable.segments;
   static const std::vector<std::int16_t> kNone;
   const auto& backend_of = executable.backend_of.empty() ? kNone : executable.backend_of.front();
-  if (segments.empty()) return by_backend(backend_of);
+  if (segments.empty()) return unless_said(executable, backend_of);
   const std::size_t num_operations = backend_of.size();
   if (segments.front().first_operation != 0) {
     return make_error(Code::kDataLoss, "segment \"{}\", the first, does not start at 0",
@@ -52,7 +62,7 @@ Result<std::vector<SegmentSpec>> segments_of(const Executable& executable) {
     if (segment.first_operation >= end || end > num_operations) {
       return make_error(Code::kDataLoss, "segment \"{}\" is empty or out of order", segment.name);
     }
-    if (segment.cores < 1) {
+    if (segment.cores < 0 || (segment.cores == 0 && segments.size() > 1)) {
       return make_error(Code::kDataLoss, "segment \"{}\" wants {} cores", segment.name,
                         segment.cores);
     }

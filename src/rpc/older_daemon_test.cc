@@ -84,6 +84,9 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   timed.request_timeout_ns = 1;
   EXPECT_THAT((*client)->load(timed, "/m.sluice").status().message(),
               HasSubstr("takes no request_timeout:"));
+  terms::LoadOptions wide;
+  wide.cores = 0;
+  EXPECT_THAT((*client)->load(wide, "/m.sluice").status().message(), HasSubstr("takes no cores"));
   terms::LoadOptions strict;
   strict.nan_policy = terms::NanPolicy::kFail;
   EXPECT_THAT((*client)->load(strict, "/m.sluice").status().message(), HasSubstr("nan_policy"));

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "package/executable.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
 #include "runtime/testing/manual_driver.h"
@@ -84,6 +85,43 @@ TEST_P(EngineTest, ImplicitLoadFailsWhereFreeCoresAreTooFewForNormalMode) {
   const auto failed = engine_->load(load_of(add_relu_in({2, 1})));
   EXPECT_EQ(code_of(failed.status()), RuntimeCode::kNotEnoughCores);
   EXPECT_EQ(engine_->list_groups().size(), 1U);
+}
+
+TEST_P(EngineTest, LoadNamesTheCoresOfAModelOfOneSegment) {
+  LoadRequest request = load_of(add_relu());
+  request.cores = 3;
+  const terms::ModelHandle model = load(request);
+  EXPECT_EQ(engine_->num_free_cores(), 1);
+  EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
+  EXPECT_EQ(code_of(engine_->load(request).status()), RuntimeCode::kNotEnoughCores);
+  request.cores = 0;
+  load(request);
+  EXPECT_EQ(engine_->num_free_cores(), 0) << "all that were free";
+  EXPECT_TRUE(engine_->unload(model).is_ok());
+  request = load_of(add_relu_in({1, 1}));
+  request.cores = 2;
+  const Status refused = engine_->load(request).status();
+  EXPECT_EQ(code_of(refused), RuntimeCode::kInvalid);
+  EXPECT_THAT(refused.message(), HasSubstr("cores: 2 is for models of one segment; \"m\" has 2"));
+}
+
+TEST_P(EngineTest, ModelOfTextsTakesAllFreeCoresUnlessTheLoadSays) {
+  auto of_texts = std::make_shared<package::Executable>(*add_relu());
+  of_texts->graph.metadata[package::kGenerationFact] = "{}";
+  LoadRequest request = load_of(of_texts);
+  request.cores = 1;
+  const terms::ModelHandle bounded = load(request);
+  EXPECT_EQ(engine_->num_free_cores(), 3);
+  request.cores.reset();
+  const terms::ModelHandle all = load(request);
+  EXPECT_EQ(engine_->num_free_cores(), 0);
+  EXPECT_EQ(engine_->info(all).value().depth, 2) << "one run at a time, and one that is ready";
+  EXPECT_TRUE(engine_->unload(bounded).is_ok());
+  EXPECT_TRUE(engine_->unload(all).is_ok());
+  request.may_share = true;
+  const terms::ModelInfo first = engine_->info(load(request)).value();
+  const terms::ModelInfo second = engine_->info(load(request)).value();
+  EXPECT_EQ(first.group, second.group) << "they take turns on all cores";
 }
 
 TEST_P(EngineTest, ImplicitGroupRefusesASecondModel) {

@@ -16,7 +16,7 @@ namespace sluice::service {
 namespace {
 
 // Rises with every addition to the protocol; clients ask for it before they use an addition.
-constexpr std::uint32_t kProtocolMinor = 15;
+constexpr std::uint32_t kProtocolMinor = 16;
 
 std::uint64_t number_of(terms::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());

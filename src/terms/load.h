@@ -16,6 +16,9 @@ inline constexpr int kMaxDepth = 1024;
 inline constexpr int kWaitingPerSlot = 64;
 inline constexpr int kMaxWaiting = kWaitingPerSlot * kMaxDepth;
 
+/// More than any machine has.
+inline constexpr int kMaxCores = 1 << 20;
+
 /// The handling of NaN in outputs.
 enum class NanPolicy : std::uint8_t {
   kPass,  ///< outputs are not checked
@@ -32,6 +35,8 @@ struct LoadOptions {
   /// Contexts. 0: cores + host segments + 1 in normal mode, 1 in shared mode. For a function: the
   /// runs at a time.
   int depth = 0;
+  /// Of a model of one segment. 0: all that are free. None: as the package says.
+  std::optional<int> cores;
   /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.
   std::optional<int> queue_limit;
   NanPolicy nan_policy = NanPolicy::kPass;
@@ -68,6 +73,10 @@ void LoadOptions::visit_fields(Visit&& visit) {
   visit(SLUICE_FIELD(depth, 0, kMaxDepth, "--depth",
                      "Requests that run at the same time, each in a context; 0 derives it from the "
                      "model's cores"));
+  visit(SLUICE_FIELD(cores, 0, kMaxCores, "--cores",
+                     "Cores of the model; 0 takes all that are free (default: those that it was "
+                     "compiled for, and all of a model that writes texts)",
+                     16));
   visit(SLUICE_FIELD(queue_limit, 0, kMaxWaiting, "--queue-limit",
                      "Requests that may wait beyond the depth; 0 refuses them (default: 64 x "
                      "depth)"));

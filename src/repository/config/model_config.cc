@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/text/number.h"
 #include "base/utf8.h"
 #include "repository/config/traffic_text.h"
 #include "repository/scheduling/ensemble.h"
@@ -127,14 +128,28 @@ class ConfigReader {
         if (text.name == "string_value") value = SLUICE_TRY(text_of(text));
       }
     }
-    if (!is_traffic(key)) {
-      ignore(entry, "has no effect here");
-      print(entry, config_.load_text);
-      config_.parameters[key] = value;
-      return ok_status();
+    if (is_traffic(key)) {
+      return read_traffic(key, value, config_.traffic)
+          .with_context(fmt::format("line {}: {}", entry.line, key));
     }
-    return read_traffic(key, value, config_.traffic)
-        .with_context(fmt::format("line {}: {}", entry.line, key));
+    if (key == "intra_op_thread_count") {
+      SLUICE_TRY(read_cores(entry, value));
+    } else {
+      ignore(entry, "has no effect here");
+    }
+    print(entry, config_.load_text);
+    config_.parameters[key] = value;
+    return ok_status();
+  }
+
+  /// The onnxruntime backend of other servers reads 0 as all threads.
+  Status read_cores(const TextField& entry, const std::string& value) {
+    const auto cores = to_number<int>(value);
+    if (!cores || *cores < 0 || *cores > terms::kMaxCores) {
+      return fail(entry, Code::kInvalidArgument, "\"{}\" is no number of threads", value);
+    }
+    config_.options.cores = cores;
+    return ok_status();
   }
 
   Status read_unserved(const TextField& field) {

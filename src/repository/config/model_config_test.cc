@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 
 std::string error_of(std::string_view text) {
@@ -59,6 +60,22 @@ TEST(ModelConfig, KeepsWhatClientsReadOfIt) {
   EXPECT_THAT(config->parameters, ElementsAre(Pair("a", "b"))) << "labels of versions may move";
   EXPECT_THAT(config->warnings, ElementsAre(HasSubstr("parameters: has no effect here")));
   EXPECT_THAT(error_of("input { format: NCHW }"), HasSubstr("FORMAT_NCHW"));
+}
+
+TEST(ModelConfig, ThreadsOfARunAreCores) {
+  const auto cores_of = [](const std::string& value) {
+    return read_model_config(R"(parameters { key: "intra_op_thread_count" value { string_value: ")" + value + "\" } }");
+  };
+  const auto four = cores_of("4");
+  ASSERT_TRUE(four.is_ok()) << four.status().to_string();
+  EXPECT_EQ(four->options.cores, 4);
+  EXPECT_THAT(four->warnings, IsEmpty());
+  EXPECT_THAT(four->parameters, ElementsAre(Pair("intra_op_thread_count", "4")));
+  EXPECT_EQ(cores_of("0")->options.cores, 0) << "all";
+  EXPECT_NE(four->load_text, cores_of("0")->load_text) << "the model is loaded again";
+  for (const char* wrong : {"", "x", "-1", "4 ", "1.5", "99999999", "99999999999999999999"}) {
+    EXPECT_THAT(cores_of(wrong).status().message(), HasSubstr("is no number of threads")) << wrong;
+  }
 }
 
 TEST(ModelConfig, JoinsUpToTheBatchSizeWithoutPreferredSizes) {

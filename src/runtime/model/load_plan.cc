@@ -9,6 +9,16 @@
 namespace sluice::runtime {
 namespace {
 
+/// Most consecutive cores that lie on one device.
+std::int32_t longest_run(std::span<const terms::CoreRef> cores) {
+  std::int32_t most = 0, run = 0;
+  for (std::size_t at = 0; at < cores.size(); ++at) {
+    run = at > 0 && cores[at].device == cores[at - 1].device ? run + 1 : 1;
+    most = std::max(most, run);
+  }
+  return most;
+}
+
 /// The first `count` consecutive cores from `begin` on that lie on one device; nullopt if none do.
 /// Moves `begin` behind them.
 std::optional<std::vector<terms::CoreRef>> take_run(std::span<const terms::CoreRef> cores,
@@ -31,7 +41,8 @@ std::optional<LoadPlan> plan_normal(std::span<const SegmentNeed> needs,
   for (const SegmentNeed& need : needs) {
     plan.cores.emplace_back();
     if (!need.is_on_group) continue;
-    auto run = take_run(cores, begin, need.cores);
+    const std::int32_t count = need.cores > 0 ? need.cores : longest_run(cores.subspan(begin));
+    auto run = take_run(cores, begin, count);
     if (!run) return std::nullopt;
     plan.cores.back() = std::move(*run);
   }
@@ -63,6 +74,11 @@ std::int32_t cores_for_shared(std::span<const SegmentNeed> needs) {
   std::int32_t most = 1;
   for (const SegmentNeed& need : needs) most = std::max(most, need.is_on_group ? need.cores : 0);
   return most;
+}
+
+bool takes_all_cores(std::span<const SegmentNeed> needs) {
+  return std::ranges::any_of(
+      needs, [](const SegmentNeed& need) { return need.is_on_group && need.cores == 0; });
 }
 
 std::vector<std::int32_t> parts_of_range(std::span<const SegmentNeed> needs) {

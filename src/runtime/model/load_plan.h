@@ -11,11 +11,10 @@
 
 namespace sluice::runtime {
 
-/// The cores that a segment needs; 0 for a segment on the host's processors in a group of another
-/// kind.
+/// The cores that a segment needs.
 struct SegmentNeed {
   std::string name;
-  std::int32_t cores = 1;
+  std::int32_t cores = 1;  ///< 0: the longest run of the group's cores that lies on one device
   bool is_on_group = true;
 };
 
@@ -29,6 +28,9 @@ struct LoadPlan {
 std::int32_t cores_for_normal(std::span<const SegmentNeed> needs);
 /// Cores of the shared mode: those of the largest segment. At least 1.
 std::int32_t cores_for_shared(std::span<const SegmentNeed> needs);
+
+/// Whether a segment takes all cores that it finds.
+bool takes_all_cores(std::span<const SegmentNeed> needs);
 
 /// Cores of each segment that needs cores of the group, in order: the parts of a core range.
 std::vector<std::int32_t> parts_of_range(std::span<const SegmentNeed> needs);

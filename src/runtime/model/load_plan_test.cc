@@ -58,6 +58,20 @@ TEST(LoadPlan, SegmentsCoresLieOnOneDevice) {
   EXPECT_FALSE(plan_load(wide, cores({{0, 0}, {0, 1}, {1, 0}, {1, 1}}), true).is_ok());
 }
 
+TEST(LoadPlan, SegmentOfAllCoresTakesThoseOfOneDevice) {
+  const std::vector<SegmentNeed> all = {{"texts", 0, true}};
+  EXPECT_TRUE(takes_all_cores(all));
+  EXPECT_FALSE(takes_all_cores(kFourAndOne));
+  for (const auto& group : {cores({{0, 3}}), cores({{0, 0}, {0, 1}, {0, 2}})}) {
+    const auto plan = plan_load(all, group, false);
+    ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
+    EXPECT_EQ(plan->cores[0], group);
+  }
+  const auto two_devices = plan_load(all, cores({{0, 0}, {1, 0}, {1, 1}, {2, 0}}), false);
+  ASSERT_TRUE(two_devices.is_ok());
+  EXPECT_EQ(two_devices->cores[0], cores({{1, 0}, {1, 1}}));
+}
+
 TEST(LoadPlan, SegmentsOfTheHostTakeNoCores) {
   const std::vector<SegmentNeed> mixed = {{"host", 1, false}, {"device", 2, true}};
   EXPECT_EQ(cores_for_normal(mixed), 2);

@@ -166,6 +166,22 @@ SchedulerOptions scheduling_of(const LoadRequest& request, const terms::ModelInf
   return options;
 }
 
+/// The segments of the package, with the cores that the request gives its only one.
+Result<SegmentTargets> targets_of(const LoadRequest& request,
+                                  const package::Executable& executable,
+                                  const backend::BackendRegistry& backends) {
+  SegmentTargets targets = SLUICE_TRY(find_targets(executable, backends));
+  if (!request.cores || targets.needs.empty()) return targets;
+  if (targets.needs.size() > 1) {
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "cores: {} is for models of one segment; \"{}\" has {}, and its "
+                                "package says how many cores each has",
+                                *request.cores, name_of(request), targets.needs.size());
+  }
+  targets.needs.front().cores = *request.cores;
+  return targets;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<CachedPackage>> Loader::open(const LoadRequest& request) {
@@ -181,7 +197,7 @@ Result<terms::Footprint> Loader::estimate(const LoadRequest& request) {
   SLUICE_TRY(check_limits(request));
   const auto package = SLUICE_TRY(open(request));
   const auto executable = SLUICE_TRY(package->executable());
-  const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
+  const SegmentTargets targets = SLUICE_TRY(targets_of(request, *executable, backends_));
   const int depth = request.depth > 0 ? request.depth : default_depth(targets, LoadPlan{});
   return estimate_footprint(*executable, depth);
 }
@@ -192,8 +208,10 @@ Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& re
   if (request.group) return groups_.enter(*request.group);
   terms::CoreRequest wanted = request.where;
   if (wanted.kind.empty()) wanted.kind = targets.kind;
-  wanted.num_cores = cores_for_normal(targets.needs);
-  wanted.parts = parts_of_range(targets.needs);
+  if (!takes_all_cores(targets.needs)) {
+    wanted.num_cores = cores_for_normal(targets.needs);
+    wanted.parts = parts_of_range(targets.needs);
+  }
   if (!request.may_share) return groups_.enter_new(wanted, request.wait, stop);
   return groups_.enter_shared(wanted, cores_for_shared(targets.needs), request.wait, stop);
 }
@@ -201,7 +219,7 @@ Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& re
 Result<Entered> Loader::enter(const LoadRequest& request, const std::stop_token& stop) {
   SLUICE_TRY(check_limits(request));
   auto executable = SLUICE_TRY(SLUICE_TRY(open(request))->executable());
-  const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
+  const SegmentTargets targets = SLUICE_TRY(targets_of(request, *executable, backends_));
   auto group = SLUICE_TRY(find_group(request, targets, stop));
   return Entered{std::move(group), std::move(executable)};
 }
@@ -217,7 +235,7 @@ Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
   auto package = SLUICE_TRY(open(request));
   const auto executable = SLUICE_TRY(package->executable());
   SLUICE_TRY(report(LoadPhase::kPlacing));
-  const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
+  const SegmentTargets targets = SLUICE_TRY(targets_of(request, *executable, backends_));
   const auto group = SLUICE_TRY(find_group(request, targets, stop));
   auto model = load_on(request, targets, std::move(package), group, stop);
   // A group made for this load has no other model to start; on a given group the caller chooses

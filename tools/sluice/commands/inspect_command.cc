@@ -225,7 +225,8 @@ class InspectCommand : public Command {
     }
     fmt::print("\n{:>5}  {:>12}  segment\n", "cores", "first");
     for (const package::SegmentSpec& segment : segments(executable)) {
-      fmt::print("{:>5}  {:>12}  {}\n", segment.cores, segment.first_operation, segment.name);
+      const std::string cores = segment.cores == 0 ? "all" : std::to_string(segment.cores);
+      fmt::print("{:>5}  {:>12}  {}\n", cores, segment.first_operation, segment.name);
     }
     fmt::print("\nconstants  {:.2f} MB\n", megabytes(constant_bytes(executable.graph)));
     if (executable.plan) {
