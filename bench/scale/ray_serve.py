@@ -28,6 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / path) for path in ("bench", "bench/models", "python/tests/cluster", "tests/support")]
 
+import grpc  # noqa: E402
 import make  # noqa: E402
 import ray  # noqa: E402
 from eventually import eventually  # noqa: E402
@@ -35,6 +36,7 @@ from harness import sluice_cli  # noqa: E402
 from ports import free_port  # noqa: E402
 from ray import serve  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+from ray.serve.generated import serve_pb2, serve_pb2_grpc  # noqa: E402
 from ray_nodes import agent_ports, be_patient, start_serve  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 from sluice.cluster import open_inference as protocol  # noqa: E402
@@ -93,11 +95,21 @@ class OrtReplica:
         return response
 
 
+def applications(address: str) -> list[str]:
+    """Those that Serve's gRPC proxy knows."""
+    with grpc.insecure_channel(address) as channel:
+        asked = serve_pb2_grpc.RayServeAPIServiceStub(channel).ListApplications(serve_pb2.ListApplicationsRequest())
+    return list(asked.application_names)
+
+
 @contextlib.contextmanager
 def served(app: Any, name: str, port: int) -> Iterator[str]:
     serve.run(app, name=name, route_prefix=None)
+    address = f"127.0.0.1:{port}"
+    # The proxy hears of an application after the controller, and of its end, too: with none, or two, it asks for a name.
+    eventually(lambda: applications(address) == [name])
     try:
-        yield f"127.0.0.1:{port}"
+        yield address
     finally:
         serve.delete(name)
 
