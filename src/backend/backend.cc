@@ -4,6 +4,7 @@
 
 #include "backend/handle.h"
 #include "backend/handshake.h"
+#include "base/system/processor.h"
 #include "sluice/extensions/topology.h"
 
 namespace sluice::backend {
@@ -100,6 +101,8 @@ Backend::~Backend() {
 }
 
 Status Backend::start(const Options& options) {
+  // A plug-in for processors counts those that the calling thread may use.
+  const OnProcessCpus on_all;
   version_ = bounded_text(api_->version, kLongestText).value_or("?");
   const std::vector<sluice_option> given = as_c(options);
   SLUICE_TRY(call_plugin(name_, api_->create, given.data(), static_cast<std::int32_t>(given.size()),

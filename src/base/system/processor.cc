@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <latch>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace sluice {
@@ -43,6 +44,14 @@ cpu_set_t set_of(std::span<const std::int32_t> cpus) {
   return set;
 }
 
+/// The processors of a process, which a forked one inherits and does not believe.
+struct Known {
+  std::mutex mutex;
+  pid_t process = 0;
+  std::vector<std::int32_t> cpus;
+};
+Known g_known;  // NOLINT: affinity, too, is of the process
+
 }  // namespace
 
 std::jthread start_elsewhere(std::function<void()> work) {
@@ -76,12 +85,28 @@ void StayOn::move_back() const { sched_setaffinity(0, sizeof before_, &before_);
 std::vector<std::int32_t> usable_cpus() { return numbers_of(affinity_of(0)); }
 
 std::vector<std::int32_t> process_cpus() {
+  const std::lock_guard lock(g_known.mutex);
+  if (g_known.process == getpid()) return g_known.cpus;
   // The first thread's number is the process's.
   const cpu_set_t first = affinity_of(getpid());
   const cpu_set_t own = affinity_of(0);
   cpu_set_t both;
   CPU_OR(&both, &first, &own);
-  return numbers_of(both);
+  g_known.process = getpid();
+  g_known.cpus = numbers_of(both);
+  return g_known.cpus;
+}
+
+void set_process_cpus(std::vector<std::int32_t> cpus) {
+  const std::lock_guard lock(g_known.mutex);
+  g_known.process = getpid();
+  g_known.cpus = std::move(cpus);
+}
+
+OnProcessCpus::OnProcessCpus() : before_(affinity_of(0)) { stay_on(process_cpus()); }
+
+OnProcessCpus::~OnProcessCpus() {
+  if (CPU_COUNT(&before_) > 0) sched_setaffinity(0, sizeof before_, &before_);
 }
 
 }  // namespace sluice

@@ -49,9 +49,27 @@ class StayOn {
 /// as on a machine of more than CPU_SETSIZE (1024).
 std::vector<std::int32_t> usable_cpus();
 
-/// The processors that the process may use, ascending: its first thread's and the calling thread's
-/// together. A thread that was started on a core group's thread has inherited the group's cores,
-/// and asks for the others here. Empty as for `usable_cpus`.
+/// The processors of the process, ascending: those that its first thread and the calling thread
+/// had together at the first call, or of `set_process_cpus`. Empty as for `usable_cpus`.
+///
+/// Cores have numbers by their place here, so the list stays the same while others take processors
+/// away from the process and give them back. A forked process makes its own.
 std::vector<std::int32_t> process_cpus();
+
+/// For a process that is told its processors. Threads keep their affinity.
+void set_process_cpus(std::vector<std::int32_t> cpus);
+
+/// Gives the calling thread all of `process_cpus` until the end of the scope, then its affinity
+/// back: for code that asks the system which processors there are. Best effort.
+class OnProcessCpus {
+ public:
+  OnProcessCpus();
+  OnProcessCpus(const OnProcessCpus&) = delete;
+  OnProcessCpus& operator=(const OnProcessCpus&) = delete;
+  ~OnProcessCpus();
+
+ private:
+  cpu_set_t before_;
+};
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <functional>
@@ -96,6 +98,46 @@ TEST(Processor, ScopesKeepTheThreadThereAndGiveItsProcessorsBack) {
     }
     EXPECT_EQ(usable_cpus(), all);
   });
+}
+
+TEST(Processor, ProcessKeepsTheNumbersOfItsProcessors) {
+  const std::vector<std::int32_t> before = process_cpus();
+  on_a_thread([&] {
+    stay_on(std::vector<std::int32_t>{before.back()});
+    EXPECT_EQ(process_cpus(), before);
+    {
+      const OnProcessCpus on_all;
+      EXPECT_EQ(usable_cpus(), before);
+    }
+    EXPECT_EQ(usable_cpus(), std::vector<std::int32_t>{before.back()});
+  });
+  // As where others take processors away from all threads of the process, the first, too.
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(getpid(), sizeof all, &all), 0);
+  cpu_set_t last;
+  CPU_ZERO(&last);
+  CPU_SET(static_cast<std::size_t>(before.back()), &last);
+  ASSERT_EQ(sched_setaffinity(getpid(), sizeof last, &last), 0);
+  on_a_thread([&] { EXPECT_EQ(process_cpus(), before); });
+  ASSERT_EQ(sched_setaffinity(getpid(), sizeof all, &all), 0);
+}
+
+TEST(Processor, ForkedProcessHasProcessorsOfItsOwn) {
+  const std::vector<std::int32_t> before = process_cpus();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::vector<std::int32_t> one = {before.back()};
+    stay_on(one);
+    const bool is_own = process_cpus() == one;
+    const std::vector<std::int32_t> told = {before.front()};
+    set_process_cpus(told);
+    _exit(is_own && process_cpus() == told ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(process_cpus(), before);
 }
 
 TEST(Processor, ScopeOfNoProcessorOrOfMissingOnesChangesNothing) {

@@ -3,10 +3,22 @@
 #include <algorithm>
 
 #include "base/process/memory_limit.h"
+#include "base/system/processor.h"
 #include "topology/discovery/hwloc_topology.h"
 
 namespace sluice::topology {
 namespace {
+
+/// Removes processors that are not this process's; false if hwloc cannot.
+bool keep_process_cpus(hwloc_topology_t topology) {
+  const std::vector<std::int32_t> cpus = process_cpus();
+  if (cpus.empty()) return true;  // the system does not tell
+  hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  for (const std::int32_t cpu : cpus) hwloc_bitmap_set(set, static_cast<unsigned>(cpu));
+  const bool is_restricted = hwloc_topology_restrict(topology, set, 0) == 0;
+  hwloc_bitmap_free(set);
+  return is_restricted;
+}
 
 Result<HwlocTopology> load(const HwlocInput& input) {
   hwloc_topology_t raw = nullptr;
@@ -24,12 +36,11 @@ Result<HwlocTopology> load(const HwlocInput& input) {
       return invalid_argument("hwloc does not understand this XML");
     }
   } else {
-    // Only processors that this process may run on.
-    hwloc_topology_set_flags(
-        raw, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
   }
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-  if (hwloc_topology_load(raw) != 0) {
+  if (hwloc_topology_load(raw) != 0 ||
+      (hwloc_topology_is_thissystem(raw) != 0 && !keep_process_cpus(raw))) {
     return make_error(Code::kUnavailable, "hwloc could not read the topology");
   }
   return topology;

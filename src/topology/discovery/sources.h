@@ -29,8 +29,7 @@ struct HwlocInput {
 
 /// Processors and PCI devices. Every NUMA node with cores is a device of kind "cpu", or every
 /// package if there are more packages; they are linked with each other. PCI devices that compute
-/// have no cores here and a link to their NUMA node. On this machine, only processors in the
-/// affinity mask of the process count.
+/// have no cores here and a link to their NUMA node. On this machine, only `process_cpus` count.
 /// Fails: kInvalidArgument  hwloc does not understand the text
 ///        kUnavailable      the build has no hwloc, or hwloc failed
 Result<Findings> find_hwloc(const HwlocInput& input = {});

@@ -17,6 +17,7 @@
 #include "base/process/memory_limit.h"
 #include "base/process/privileges.h"
 #include "base/process/start_thread.h"
+#include "base/system/processor.h"
 #include "exec/random/random_source.h"
 #include "runtime/engine.h"
 #include "runtime/inference/simulated_drivers.h"
@@ -45,6 +46,7 @@ constexpr std::size_t kMaxReasonBytes = 1500;
 /// Pins this thread and all threads that it starts.
 Status stay_on(const std::vector<std::int32_t>& cpus) {
   if (cpus.empty()) return ok_status();
+  set_process_cpus(cpus);
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const std::int32_t cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
