@@ -152,7 +152,7 @@ constexpr std::int64_t kShortRow = 8;
 
 template <ReduceKind kKind>
 SLUICE_CPU_INLINE float fold_short_row(const float* x, std::int64_t count) {
-  float result = 0;
+  float result = is_sum<kKind>() ? 0.0f : x[0];
   for (std::int64_t i = 0; i < count; ++i) {
     const float v = x[i];
     if constexpr (kKind == ReduceKind::kSumOfSquares) {
@@ -162,8 +162,10 @@ SLUICE_CPU_INLINE float fold_short_row(const float* x, std::int64_t count) {
     } else if constexpr (is_sum<kKind>()) {
       result += v;
     } else {
-      const bool is_better = kKind == ReduceKind::kMax ? v > result : v < result;
-      result = i == 0 || is_better || v != v ? v : result;
+      // One instruction, where a branch would be anyone's guess; it gives v if either is NaN.
+      const bool keeps = kKind == ReduceKind::kMax ? result > v : result < v;
+      const float better = keeps ? result : v;
+      result = result != result ? result : better;
     }
   }
   return result;

@@ -50,32 +50,6 @@ void keep_extremes(const float* row, std::int64_t columns, std::int32_t place, b
   }
 }
 
-std::int64_t find_equal(const float* x, std::int64_t count, float value, bool is_last) {
-  const bool is_nan = value != value;
-  const auto is_found = [&](float other) { return is_nan ? other != other : other == value; };
-  const std::int64_t whole = count - count % kBeyondStep;
-  const auto holds = [&](std::int64_t i) {
-    VecI found = {};
-    SLUICE_CPU_UNROLL
-    for (int v = 0; v < kBeyondStep / kLanes; ++v) {
-      const Vec values = load(x + i + v * kLanes);
-      found |= is_nan ? values != values : values == broadcast(value);
-    }
-    return any(found);
-  };
-  std::int64_t i = 0;
-  if (is_last) {
-    for (i = count; i > whole && !is_found(x[i - 1]);) --i;
-    if (i > whole) return i - 1;
-    while (i > 0 && !holds(i - kBeyondStep)) i -= kBeyondStep;
-    while (i > 0 && !is_found(x[i - 1])) --i;
-    return i - 1;
-  }
-  while (i < whole && !holds(i)) i += kBeyondStep;
-  while (i < count && !is_found(x[i])) ++i;
-  return i;
-}
-
 std::int64_t find_beyond(const float* x, std::int64_t from, std::int64_t count, float bound,
                          bool is_largest) {
   return is_largest ? find<true>(x, from, count, bound) : find<false>(x, from, count, bound);

@@ -10,9 +10,6 @@ namespace sluice::cpu {
 /// number beyond `bound`: above it, or below it if `is_largest` is false. `count` if there is none.
 SLUICE_CPU_EACH_ISA(std::int64_t find_beyond(const float* x, std::int64_t from, std::int64_t count,
                                              float bound, bool is_largest);
-                    /// The first or last place of `value`, which is there; of a NaN, if it is one.
-                    std::int64_t find_equal(const float* x, std::int64_t count, float value,
-                                            bool is_last);
                     /// Keeps the extremes of columns so far, and their places; `row` is at
                     /// `place`. A NaN is an extreme. An equal number wins if `takes_equal`.
                     void keep_extremes(const float* row, std::int64_t columns, std::int32_t place,

@@ -2,6 +2,7 @@
 
 #include "core/simd.h"
 #include "kernels/elements/numbers.h"
+#include "kernels/rows/number_folds.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -72,50 +73,92 @@ SLUICE_CPU_INLINE void fold_rows(const T* __restrict x, std::int64_t rows, std::
   }
 }
 
-/// Joins halves until one fold is left. Each width is known to the compiler, which picks vectors.
-template <ReduceKind kKind, std::int64_t kWidth, typename A>
-SLUICE_CPU_INLINE void halve(A* folds) {
-  if constexpr (kWidth > 0) {
-    for (std::int64_t i = 0; i < kWidth; ++i) folds[i] = join<kKind>(folds[i], folds[i + kWidth]);
-    halve<kKind, kWidth / 2>(folds);
+/// Integers are added and multiplied without signs, where they wrap.
+template <typename A>
+using LaneOf = std::conditional_t<kIsFloat<A>, A, UnsignedOf<A>>;
+
+template <ReduceKind kKind, typename V>
+SLUICE_CPU_INLINE V join_lanes(V a, V b) {
+  if constexpr (kKind == ReduceKind::kProduct) return a * b;
+  return a + b;
+}
+
+template <ReduceKind kKind, typename A>
+SLUICE_CPU_INLINE auto prepare_lanes(VectorOf<LaneOf<A>> x) {
+  using V = VectorOf<LaneOf<A>>;
+  if constexpr (kKind == ReduceKind::kSumOfSquares) return x * x;
+  if constexpr (kKind == ReduceKind::kSumOfMagnitudes && (kIsFloat<A> || kIsSigned<A>)) {
+    using Signed = VectorOf<A>;
+    return (Signed)x < Signed{} ? V{} - x : x;
+  }
+  return x;
+}
+
+/// The first lanes of a row, prepared.
+template <ReduceKind kKind, typename T>
+SLUICE_CPU_INLINE auto lanes_of(const T* x) {
+  using A = FoldOf<T>;
+  if constexpr (sizeof(T) == sizeof(A)) {
+    return prepare_lanes<kKind, A>((VectorOf<LaneOf<A>>)load_numbers(x));
+  } else {
+    VectorOf<A> wide;
+    for (int lane = 0; lane < kLanesOf<A>; ++lane) wide[lane] = static_cast<A>(x[lane]);
+    return prepare_lanes<kKind, A>(wide);
   }
 }
 
-/// Rows of so few elements are folded one by one.
-constexpr std::int64_t kShortRow = 12;
-/// Bytes of folds: those of a long row fit a few registers, those of a short one are few to join.
-constexpr std::int64_t kLongPiece = 256;
-constexpr std::int64_t kShortPiece = 64;
-
-/// A row in pieces of kBytes, which are rows of columns.
-template <ReduceKind kKind, std::int64_t kBytes, typename T>
-SLUICE_CPU_INLINE FoldOf<T> fold_pieces(const T* x, std::int64_t count) {
+/// The sum or product of a row that fills a vector: chains of vectors, which do not wait for each
+/// other. What is left behind whole vectors comes with numbers before it, which are taken out.
+template <ReduceKind kKind, typename T>
+SLUICE_CPU_INLINE FoldOf<T> fold_lanes(const T* x, std::int64_t count) {
   using A = FoldOf<T>;
-  // A power of two, which the halving below needs.
-  constexpr std::int64_t kPiece = kBytes / static_cast<std::int64_t>(sizeof(A));
-  A folds[kPiece];
-  for (A& fold : folds) fold = start<kKind, A>();
-  const std::int64_t whole = count / kPiece;
-  fold_rows<kKind>(x, whole, kPiece, kPiece, folds);
-  // What is left is a row of its own, shorter than the others.
-  fold_rows<kKind>(x + whole * kPiece, 1, 0, count - whole * kPiece, folds);
-  halve<kKind, kPiece / 2>(folds);
-  return folds[0];
+  using L = LaneOf<A>;
+  constexpr int kWidth = kLanesOf<A>;
+  const VectorOf<L> nothing = all_of(static_cast<L>(start<kKind, A>()));
+  VectorOf<L> folds[kFoldChains];
+  for (VectorOf<L>& fold : folds) fold = nothing;
+  std::int64_t i = 0;
+  for (; i + kFoldChains * kWidth <= count; i += kFoldChains * kWidth) {
+    SLUICE_CPU_UNROLL
+    for (int c = 0; c < kFoldChains; ++c) {
+      folds[c] = join_lanes<kKind>(folds[c], lanes_of<kKind>(x + i + c * kWidth));
+    }
+  }
+  for (; i + kWidth <= count; i += kWidth) {
+    folds[0] = join_lanes<kKind>(folds[0], lanes_of<kKind>(x + i));
+  }
+  if (i < count) {
+    using I = SignedOf<A>;
+    VectorOf<I> lane;
+    for (int l = 0; l < kWidth; ++l) lane[l] = static_cast<I>(l);
+    const VectorOf<I> is_new = lane >= all_of(static_cast<I>(kWidth - (count - i)));
+    folds[1] = join_lanes<kKind>(folds[1],
+                                 is_new ? lanes_of<kKind>(x + count - kWidth) : nothing);
+  }
+  folds[0] = join_lanes<kKind>(join_lanes<kKind>(folds[0], folds[1]),
+                               join_lanes<kKind>(folds[2], folds[3]));
+  A lanes[kWidth];
+  __builtin_memcpy(lanes, &folds[0], sizeof lanes);
+  for (int width = kWidth / 2; width > 0; width /= 2) {
+    for (int l = 0; l < width; ++l) lanes[l] = join<kKind>(lanes[l], lanes[l + width]);
+  }
+  return lanes[0];
 }
+
+/// Rows of so few numbers are added up one by one.
+constexpr std::int64_t kShortRow = 12;
 
 template <ReduceKind kKind, typename T>
 FoldOf<T> fold_row(const T* x, std::int64_t count) {
   using A = FoldOf<T>;
-  if (count <= kShortRow) {
+  if constexpr (kKind == ReduceKind::kMax || kKind == ReduceKind::kMin) {
+    return static_cast<A>(extreme_of<kKind == ReduceKind::kMax>(x, count));
+  } else {
+    if (count > kShortRow && count >= kLanesOf<A>) return fold_lanes<kKind>(x, count);
     A fold = start<kKind, A>();
     for (std::int64_t i = 0; i < count; ++i) fold = join<kKind>(fold, prepare<kKind>(A{x[i]}));
     return fold;
   }
-  // An extreme of floats takes so long that few chains of them wait for each other.
-  constexpr bool kIsSlow = kIsFloat<A> && (kKind == ReduceKind::kMax || kKind == ReduceKind::kMin);
-  const bool is_long = kIsSlow || count * static_cast<std::int64_t>(sizeof(A)) >= 4 * kLongPiece;
-  return is_long ? fold_pieces<kKind, kLongPiece>(x, count)
-                 : fold_pieces<kKind, kShortPiece>(x, count);
 }
 
 template <typename T, typename A>

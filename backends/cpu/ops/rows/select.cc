@@ -5,15 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <numeric>
-#include <span>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "kernels/rows/reduce.h"
+#include "kernels/rows/places.h"
 #include "kernels/rows/top_k.h"
-#include "kernels/rows/typed_reduce.h"
 #include "ops/elementwise/numbers_of.h"
 #include "ops/rows/along_axis.h"
 #include "plugin/registry.h"
@@ -32,236 +29,101 @@ bool leads(T a, T b) {
 
 // ---- ArgMax, ArgMin -----------------------------------------------------------------------------
 
-template <bool kLargest>
-class ArgExtreme : public Kernel {
+class Places : public Kernel {
  public:
-  ArgExtreme(const sluice_op& op, Isa isa)
+  Places(const sluice_op& op, const PlacesPlan& plan, Isa isa)
       : Kernel(op),
-        run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)),
-        find_equal_(SLUICE_CPU_PICK(isa, find_equal)),
-        keep_extremes_(SLUICE_CPU_PICK(isa, keep_extremes)),
-        view_(along_axis(op.inputs[0].tensor, Attributes(op).get_int("axis"))),
-        takes_last_(Attributes(op).get_int("select_last_index") != 0) {}
-
-  void run(const Run& run, int, const Worker& worker) const override {
-    if (view_.inner == 1) return run_rows(run, worker);
-    const std::int64_t strips = (view_.inner + kStrip - 1) / kStrip;
-    const Share share = share_of(view_.outer * strips, 1, worker);
-    for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const std::int64_t first = i % strips * kStrip;
-      const std::int64_t outer = i / strips;
-      run_strip(run.input<float>(0) + outer * view_.axis * view_.inner + first,
-                run.output<std::int64_t>(0) + outer * view_.inner + first,
-                std::min(kStrip, view_.inner - first));
-    }
-  }
-
-  void extents(Extents& extents) const override {
-    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
-    extents.writes(0, {view_.outer, view_.inner, sizeof(std::int64_t)});
-  }
-  double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.5; }
-
- private:
-  static constexpr std::int64_t kStrip = 512;  // its extremes and their places stay in a cache
-
-  /// The extreme of a row, and where it is: it stays in a cache for the second look.
-  void run_rows(const Run& run, const Worker& worker) const {
-    const Share share = share_of(view_.outer, 1, worker);
-    const ReducePlan plan = {1, view_.axis, 1, kLargest ? ReduceKind::kMax : ReduceKind::kMin};
-    for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const float* x = run.input<float>(0) + i * view_.axis;
-      float extreme = 0;
-      run_reduce_(plan, x, &extreme, Worker{});
-      run.output<std::int64_t>(0)[i] = find_equal_(x, view_.axis, extreme, takes_last_);
-    }
-  }
-
-  /// Neighbouring columns together, so that memory is read in order.
-  void run_strip(const float* x, std::int64_t* y, std::int64_t columns) const {
-    float best[kStrip];
-    std::int32_t places[kStrip] = {};
-    std::copy_n(x, columns, best);
-    for (std::int64_t k = 1; k < view_.axis; ++k) {
-      keep_extremes_(x + k * view_.inner, columns, static_cast<std::int32_t>(k), kLargest,
-                     takes_last_, best, places);
-    }
-    std::copy_n(places, columns, y);
-  }
-
-  decltype(&portable::run_reduce) run_reduce_;
-  decltype(&portable::find_equal) find_equal_;
-  decltype(&portable::keep_extremes) keep_extremes_;
-  AlongAxis view_;
-  bool takes_last_;
-};
-
-/// The same of other types. Along the last axis: of each row the extreme, then its place.
-template <bool kLargest, typename T>
-class TypedArgExtreme : public Kernel {
- public:
-  TypedArgExtreme(const sluice_op& op, const AlongAxis& view, Isa isa)
-      : Kernel(op),
-        reduce_(SLUICE_CPU_PICK(isa, run_typed_reduce)),
+        plan_(plan),
         type_(*number_of(op.inputs[0].tensor.element_type)),
-        view_(view),
-        takes_last_(Attributes(op).get_int("select_last_index") != 0) {}
+        run_places_(SLUICE_CPU_PICK(isa, run_places)) {}
 
   void run(const Run& run, int, const Worker& worker) const override {
-    const std::int64_t strips = (view_.inner + kStrip - 1) / kStrip;
-    const Share share = share_of(view_.outer * strips, 1, worker);
-    for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const std::int64_t first = i % strips * kStrip;
-      const T* x = run.input<T>(0) + i / strips * view_.axis * view_.inner + first;
-      std::int64_t* y = run.output<std::int64_t>(0) + i / strips * view_.inner + first;
-      if (view_.inner == 1) {
-        *y = place_in_row({x, static_cast<std::size_t>(view_.axis)});
-      } else {
-        takes_last_ ? run_strip<true>(x, y, std::min(kStrip, view_.inner - first))
-                    : run_strip<false>(x, y, std::min(kStrip, view_.inner - first));
-      }
-    }
+    run_places_(plan_, type_, run.input<void>(0), run.output<std::int64_t>(0), worker);
   }
   void extents(Extents& extents) const override {
-    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(T)});
-    extents.writes(0, {view_.outer, view_.inner, sizeof(std::int64_t)});
+    extents.reads(0, {plan_.outer, plan_.axis, plan_.inner, element_bytes(op().inputs[0].tensor)});
+    extents.writes(0, {plan_.outer, plan_.inner, sizeof(std::int64_t)});
   }
   double cost_ns() const override {
-    return static_cast<double>(view_.elements()) * (view_.inner == 1 ? 0.3 : 1);
+    return static_cast<double>(plan_.outer * plan_.axis * plan_.inner) * 0.3;
   }
 
  private:
-  static constexpr std::int64_t kStrip = 256;  // its extremes stay in a cache
-
-  std::int64_t place_in_row(std::span<const T> row) const {
-    const ReducePlan plan = {1, view_.axis, 1, kLargest ? ReduceKind::kMax : ReduceKind::kMin};
-    T extreme = 0;
-    reduce_(plan, type_, row.data(), &extreme, Worker{});
-    const auto is_there = [&](T value) {
-      return value == extreme || (value != value && extreme != extreme);
-    };
-    const auto place = takes_last_ ? std::find_if(row.rbegin(), row.rend(), is_there).base() - 1
-                                   : std::find_if(row.begin(), row.end(), is_there);
-    return place - row.begin();
-  }
-
-  /// Whether `a` is more of an extreme than `b`. A NaN is the extreme of either kind, as in NumPy.
-  static bool is_beyond(T a, T b) { return (kLargest ? a > b : a < b) || (a != a && b == b); }
-
-  /// Neighbouring columns together, so that memory is read in order.
-  template <bool kTakesLast>
-  void run_strip(const T* x, std::int64_t* y, std::int64_t columns) const {
-    T best[kStrip];
-    std::copy_n(x, columns, best);
-    std::fill_n(y, columns, 0);
-    for (std::int64_t k = 1; k < view_.axis; ++k) {
-      const T* row = x + k * view_.inner;
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const bool is_better =
-            kTakesLast ? !is_beyond(best[c], row[c]) : is_beyond(row[c], best[c]);
-        best[c] = is_better ? row[c] : best[c];
-        y[c] = is_better ? k : y[c];
-      }
-    }
-  }
-
-  decltype(&portable::run_typed_reduce) reduce_;
+  PlacesPlan plan_;
   Number type_;
-  AlongAxis view_;
-  bool takes_last_;
+  decltype(&portable::run_places) run_places_;
 };
-
-bool has_typed_form(sluice_element_type type) {
-  return type == plugin::kF64 || type == plugin::kI64 || type == plugin::kI32 ||
-         type == plugin::kI8 || type == plugin::kU8;
-}
 
 Status check_arg(const sluice_op& op) {
   if (op.outputs[0].tensor.element_type != plugin::kI64) return plugin::unimplemented("not i64");
-  const std::int64_t axis = Attributes(op).get_int("axis");
-  return has_typed_form(op.inputs[0].tensor.element_type) ? check_axis(op, axis)
-                                                          : check_f32_axis(op, axis);
+  const auto type = number_of(op.inputs[0].tensor.element_type);
+  if (!type || !has_places(*type)) return plugin::unimplemented("no form for the type");
+  return check_axis(op, Attributes(op).get_int("axis"));
+}
+
+/// `unimplemented` if there are none, or an axis is longer than places can say.
+Status plan_places(const AlongAxis& view, PlacesPlan* plan) {
+  if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
+  if (view.axis > INT32_MAX) return plugin::unimplemented("so long an axis");
+  *plan = {view.outer, view.axis, view.inner};
+  return plugin::ok();
 }
 
 template <bool kLargest>
 Status make_arg(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  PlacesPlan plan;
   const AlongAxis view = along_axis(op.inputs[0].tensor, Attributes(op).get_int("axis"));
-  if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
-  if (view.axis > INT32_MAX) return plugin::unimplemented("so long an axis");
-  switch (op.inputs[0].tensor.element_type) {
-    case plugin::kF64:
-      *kernel = std::make_unique<TypedArgExtreme<kLargest, double>>(op, view, isa);
-      break;
-    case plugin::kI64:
-      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::int64_t>>(op, view, isa);
-      break;
-    case plugin::kI32:
-      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::int32_t>>(op, view, isa);
-      break;
-    case plugin::kI8:
-      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::int8_t>>(op, view, isa);
-      break;
-    case plugin::kU8:
-      *kernel = std::make_unique<TypedArgExtreme<kLargest, std::uint8_t>>(op, view, isa);
-      break;
-    default: *kernel = std::make_unique<ArgExtreme<kLargest>>(op, isa); break;
-  }
+  if (Status status = plan_places(view, &plan); !status.is_ok()) return status;
+  plan.is_largest = kLargest;
+  plan.takes_last = Attributes(op).get_int("select_last_index") != 0;
+  *kernel = std::make_unique<Places>(op, plan, isa);
   return plugin::ok();
 }
 
 // ---- Hardmax ------------------------------------------------------------------------------------
 
-/// Ones at the first extremes of lines, among zeros.
+/// Ones at the first extremes of lines, among zeros. The second phase marks the places that the
+/// first one finds.
 class Hardmax : public Kernel {
  public:
-  Hardmax(const sluice_op& op, const AlongAxis& view, Isa isa)
-      : Kernel(op),
-        view_(view),
-        run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)),
-        find_equal_(SLUICE_CPU_PICK(isa, find_equal)) {}
+  Hardmax(const sluice_op& op, const PlacesPlan& plan, Isa isa)
+      : Kernel(op), plan_(plan), run_places_(SLUICE_CPU_PICK(isa, run_places)) {}
 
-  void run(const Run& run, int, const Worker& worker) const override {
-    const Share share = share_of(view_.outer, 1, worker);
-    const std::int64_t slab = view_.axis * view_.inner;
+  int phases() const override { return 2; }
+  std::int64_t shared_bytes() const override {
+    return plan_.outer * plan_.inner * static_cast<std::int64_t>(sizeof(std::int64_t));
+  }
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    auto* places = reinterpret_cast<std::int64_t*>(run.shared());
+    if (phase == 0) {
+      return run_places_(plan_, Number::kF32, run.input<void>(0), places, worker);
+    }
+    const std::int64_t n = plan_.inner;
+    const std::int64_t strips = (n + kStrip - 1) / kStrip;
+    const Share share = share_of(plan_.outer * strips, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const float* x = run.input<float>(0) + i * slab;
-      float* y = run.output<float>(0) + i * slab;
-      view_.inner == 1 ? mark_row(x, y) : mark_columns(x, y);
+      const std::int64_t first = i % strips * kStrip;
+      const std::int64_t columns = std::min(kStrip, n - first);
+      float* y = run.output<float>(0) + i / strips * plan_.axis * n + first;
+      const std::int64_t* strip = places + i / strips * n + first;
+      if (n == 1) std::fill_n(y, plan_.axis, 0.0F);
+      for (std::int64_t k = 0; n > 1 && k < plan_.axis; ++k) std::fill_n(y + k * n, columns, 0.0F);
+      for (std::int64_t c = 0; c < columns; ++c) y[strip[c] * n + c] = 1;
     }
   }
   void extents(Extents& extents) const override {
-    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
-    extents.writes(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
+    extents.reads(0, {plan_.outer, plan_.axis, plan_.inner, sizeof(float)});
+    extents.writes(0, {plan_.outer, plan_.axis, plan_.inner, sizeof(float)});
   }
-  double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.2; }
+  double cost_ns() const override {
+    return static_cast<double>(plan_.outer * plan_.axis * plan_.inner) * 0.2;
+  }
 
  private:
-  void mark_row(const float* x, float* y) const {
-    float extreme = 0;
-    run_reduce_({1, view_.axis, 1, ReduceKind::kMax}, x, &extreme, Worker{});
-    const std::int64_t place = find_equal_(x, view_.axis, extreme, false);
-    std::fill_n(y, view_.axis, 0.0F);
-    y[place] = 1;
-  }
+  static constexpr std::int64_t kStrip = 256;  ///< columns that a worker marks together
 
-  /// Finds the extreme of each column first, which `y` holds until its place is found.
-  void mark_columns(const float* x, float* y) const {
-    const std::int64_t n = view_.inner;
-    run_reduce_({1, view_.axis, n, ReduceKind::kMax}, x, y, Worker{});
-    for (std::int64_t c = 0; c < n; ++c) {
-      const float extreme = y[c];
-      const auto is_there = [&](float value) {
-        return value == extreme || (value != value && extreme != extreme);
-      };
-      std::int64_t k = 0;
-      while (!is_there(x[k * n + c])) ++k;
-      for (std::int64_t i = 0; i < view_.axis; ++i) y[i * n + c] = i == k ? 1.0F : 0.0F;
-    }
-  }
-
-  AlongAxis view_;
-  decltype(&portable::run_reduce) run_reduce_;
-  decltype(&portable::find_equal) find_equal_;
+  PlacesPlan plan_;
+  decltype(&portable::run_places) run_places_;
 };
 
 std::int64_t hardmax_axis(const sluice_op& op) {
@@ -272,10 +134,11 @@ Status check_hardmax(const sluice_op& op) { return check_f32_axis(op, hardmax_ax
 
 Status make_hardmax(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   AlongAxis view = along_axis(op.inputs[0].tensor, hardmax_axis(op));
-  if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
   // Older versions flatten all dimensions from the axis on.
   if (op.version < 13) view = {view.outer, view.axis * view.inner, 1};
-  *kernel = std::make_unique<Hardmax>(op, view, isa);
+  PlacesPlan plan;
+  if (Status status = plan_places(view, &plan); !status.is_ok()) return status;
+  *kernel = std::make_unique<Hardmax>(op, plan, isa);
   return plugin::ok();
 }
 

@@ -78,6 +78,29 @@ TEST(TypedReduce, AgreesForEveryTypeAndAxis) {
   reduce_all<float>("ReduceProd");
 }
 
+/// Rows end within vectors, beside them and behind them; so do columns.
+TEST(TypedReduce, AgreesForEveryLength) {
+  for (std::int64_t n = 1; n < 140; ++n) {
+    for (const char* kind : {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceSum", "ReduceL1"}) {
+      reduce<double>(kind, {3, n}, 1, values_of<double>(3 * n));
+    }
+    for (const char* kind : {"ReduceMax", "ReduceSum", "ReduceSumSquare", "ReduceL1"}) {
+      reduce<std::int8_t>(kind, {2, n}, 1, values_of<std::int8_t>(2 * n));
+      reduce<std::int64_t>(kind, {2, n}, 1, values_of<std::int64_t>(2 * n));
+    }
+    reduce<float>("ReduceProd", {2, n}, 1, values_of<float>(2 * n));
+  }
+  for (const char* kind : {"ReduceMax", "ReduceMin"}) {
+    reduce<double>(kind, {5, 96}, 0, values_of<double>(5 * 96));
+    for (const std::int64_t n : {3, 20, 100}) {
+      std::vector<double> x(static_cast<std::size_t>(n), -0.0);
+      x[static_cast<std::size_t>(n / 2)] = std::numeric_limits<double>::infinity();
+      x[static_cast<std::size_t>(n - 1)] = -std::numeric_limits<double>::infinity();
+      reduce<double>(kind, {1, n}, 1, x);
+    }
+  }
+}
+
 TEST(TypedReduce, FoldsSeveralRunsOfAxes) {
   expect_agreement(
       [](TestOp& op) {
@@ -255,8 +278,9 @@ void find_extremes(const Shape& dims, std::int64_t axis, const std::vector<T>& x
 
 template <typename T>
 void find_extremes_of_each_axis() {
-  for (const std::int64_t n : {1, 2, 7, 23, 32, 65, 300}) {
+  for (const std::int64_t n : {1, 2, 7, 23, 32, 33, 65, 128, 300}) {
     find_extremes<T>({3, n}, 1, values_of<T>(3 * n));
+    find_extremes<T>({37, n}, 1, values_of<T>(37 * n));
     find_extremes<T>({n, 3}, 0, values_of<T>(3 * n));
     find_extremes<T>({2, 4, n}, 1, values_of<T>(8 * n));
   }
@@ -268,16 +292,29 @@ TEST(ArgOfTypes, FindsFirstAndLastExtremesAlongEveryAxis) {
   find_extremes_of_each_axis<std::int8_t>();
   find_extremes_of_each_axis<std::uint8_t>();
   find_extremes_of_each_axis<double>();
+  find_extremes_of_each_axis<float>();
+}
+
+template <typename T>
+void find_nans() {
+  std::vector<T> x = halves<T>(60);
+  for (const std::size_t at : {7U, 11U, 32U, 59U}) x[at] = std::numeric_limits<T>::quiet_NaN();
+  x[20] = std::numeric_limits<T>::infinity();
+  x[21] = -std::numeric_limits<T>::infinity();
+  x[40] = T{0};
+  x[41] = -T{0};
+  for (const std::int64_t axis : {0, 1, 2}) find_extremes<T>({3, 4, 5}, axis, x);
+  find_extremes<T>({20, 3}, 1, x);
+  for (const std::size_t at : {0U, 1U, 63U, 64U, 129U}) {
+    std::vector<T> row = halves<T>(130);
+    row[at] = std::numeric_limits<T>::quiet_NaN();
+    find_extremes<T>({1, 130}, 1, row);
+  }
 }
 
 TEST(ArgOfTypes, TakesNanForTheExtreme) {
-  std::vector<double> x = halves<double>(60);
-  for (const std::size_t at : {7U, 11U, 32U, 59U}) {
-    x[at] = std::numeric_limits<double>::quiet_NaN();
-  }
-  x[20] = std::numeric_limits<double>::infinity();
-  x[21] = -std::numeric_limits<double>::infinity();
-  for (const std::int64_t axis : {0, 1, 2}) find_extremes<double>({3, 4, 5}, axis, x);
+  find_nans<double>();
+  find_nans<float>();
 }
 
 TEST(Hardmax, MarksTheFirstExtremeAlongEveryAxis) {
@@ -293,6 +330,12 @@ TEST(Hardmax, MarksTheFirstExtremeAlongEveryAxis) {
           {.kind = "Hardmax", .version = version, .tolerance = 0});
     }
   }
+  const std::vector<float> wide = halves<float>(2 * 9 * 600);  // more columns than a strip has
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input({2, 9, 600}, wide).output({2, 9, 600}).attribute("axis", std::int64_t{1});
+      },
+      {.kind = "Hardmax", .version = 13, .tolerance = 0});
 }
 
 TEST(HalfCast, AgreesForEveryLength) {
