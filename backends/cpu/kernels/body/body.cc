@@ -159,6 +159,11 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   if constexpr (kOp == BodyOp::kAsin) return asin(x);
   if constexpr (kOp == BodyOp::kAcos) return acos(x);
   if constexpr (kOp == BodyOp::kAtan) return atan(x);
+  if constexpr (kOp == BodyOp::kSinh) return sinh(x);
+  if constexpr (kOp == BodyOp::kCosh) return cosh(x);
+  if constexpr (kOp == BodyOp::kAsinh) return asinh(x);
+  if constexpr (kOp == BodyOp::kAcosh) return acosh(x);
+  if constexpr (kOp == BodyOp::kAtanh) return atanh(x);
   if constexpr (kOp == BodyOp::kNot) return select(x == zero, one, zero);
   if constexpr (kOp == BodyOp::kIsNan) return select(x != x, one, zero);
   if constexpr (kOp == BodyOp::kRoundToF16) return round_to_half(x);

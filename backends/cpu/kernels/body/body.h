@@ -60,6 +60,11 @@ enum class BodyOp : std::uint8_t {
   kAsin,
   kAcos,
   kAtan,
+  kSinh,
+  kCosh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
   kNot,    ///< x == 0
   kIsNan,  ///< x != x
   kRoundToF16,

@@ -3,7 +3,7 @@
 // Logarithms and functions of angles in vectors. Included by kernel sources only.
 //
 // Polynomials are minimax fits in double, evaluated in float: within 2 units in the last place for
-// log, 3 for sin, cos, asin, atan and log1p, 4 for acos and tan, as functions_test.cc measures.
+// log, 3 for sin, cos, asin, atan and log1p, 4 for the others, as functions_test.cc measures.
 // What a formula does not cover, a few lanes of infinities and of huge or denormal numbers, the C
 // library computes.
 
@@ -204,6 +204,77 @@ SLUICE_CPU_INLINE Vec atan(Vec x) {
   p = fmadd(square, p, broadcast(1.999848932e-01f));
   p = fmadd(square, p, broadcast(-3.333331645e-01f));
   return copy_sign(from + fmadd(t * square, p, t), x);
+}
+
+// ---- hyperbolic functions
+
+/// exp(x) / 2 for x >= 0 or NaN: finite a little longer than exp(x).
+SLUICE_CPU_INLINE Vec half_exp(Vec x) {
+  x = min(broadcast(90.0f), x);
+  const Vec power = round_small(x * broadcast(1.44269504f));
+  return scale_by_power(exp_tail(x, power) + broadcast(1.0f), power - broadcast(1.0f));
+}
+
+SLUICE_CPU_INLINE Vec cosh(Vec x) {
+  const Vec half = half_exp(abs(x));
+  return half + broadcast(0.25f) / half;
+}
+
+/// Below 1, where the halves cancel, by the Taylor series.
+SLUICE_CPU_INLINE Vec sinh(Vec x) {
+  const Vec size = abs(x);
+  const Vec square = size * size;
+  Vec p = fmadd(square, broadcast(2.50521084e-08f), broadcast(2.75573192e-06f));
+  p = fmadd(square, p, broadcast(1.98412698e-04f));
+  p = fmadd(square, p, broadcast(8.33333333e-03f));
+  p = fmadd(square, p, broadcast(1.66666667e-01f));
+  const Vec half = half_exp(size);
+  const VecI is_small = size < broadcast(1.0f);
+  const Vec large = half - broadcast(0.25f) / half;
+  return copy_sign(select(is_small, fmadd(size * square, p, size), large), x);
+}
+
+/// From here on the square of a number hides one that is added to it.
+inline constexpr float kHidesOne = 1e4f;
+
+/// log(2 x) for x >= kHidesOne, log(x + root) for others.
+SLUICE_CPU_INLINE Vec log_of_sum(Vec x, Vec root) {
+  const VecI is_huge = x >= broadcast(kHidesOne);
+  const Vec y = log(select(is_huge, x, x + root));
+  return select(is_huge, y + broadcast(0.693147181f), y);
+}
+
+/// log(1 + x + x^2 / (1 + root)) with root = sqrt(1 + x^2), which is small for small x.
+SLUICE_CPU_INLINE Vec asinh(Vec x) {
+  const Vec one = broadcast(1.0f);
+  const Vec size = abs(x);
+  const Vec root = sqrt(fmadd(size, size, one));
+  const Vec small = log_one_plus(size + size * size / (one + root));
+  const VecI is_small = size < broadcast(0.75f);
+  // A number that the first form covers leaves no work for the library in the second.
+  const Vec large = log_of_sum(select(is_small, one, size), root);
+  return copy_sign(select(is_small, small, large), x);
+}
+
+/// log(1 + t + sqrt(t (t + 2))) with t = x - 1.
+SLUICE_CPU_INLINE Vec acosh(Vec x) {
+  const Vec one = broadcast(1.0f);
+  const Vec t = x - one;
+  const Vec root = sqrt(t * (t + broadcast(2.0f)));
+  const VecI is_small = t < broadcast(0.25f);
+  const Vec large = log_of_sum(select(is_small, one, x), root);
+  const Vec y = select(is_small, log_one_plus(t + root), large);
+  return select(x >= one, y, broadcast(__builtin_nanf("")));
+}
+
+/// log((1 + |x|) / (1 - |x|)) / 2.
+SLUICE_CPU_INLINE Vec atanh(Vec x) {
+  const Vec one = broadcast(1.0f);
+  const Vec size = abs(x);
+  const VecI is_small = size < broadcast(0.33f);
+  const Vec small = log_one_plus((size + size) / (one - size));
+  const Vec large = log(select(is_small, one, (one + size) / (one - size)));
+  return copy_sign(select(is_small, small, large) * broadcast(0.5f), x);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

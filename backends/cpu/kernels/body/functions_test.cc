@@ -43,6 +43,11 @@ const std::vector<Function>& functions() {
       {BodyOp::kAsin, 3, [](double x) { return std::asin(x); }},
       {BodyOp::kAcos, 4, [](double x) { return std::acos(x); }},
       {BodyOp::kAtan, 3, [](double x) { return std::atan(x); }},
+      {BodyOp::kSinh, 4, [](double x) { return std::sinh(x); }},
+      {BodyOp::kCosh, 4, [](double x) { return std::cosh(x); }},
+      {BodyOp::kAsinh, 4, [](double x) { return std::asinh(x); }},
+      {BodyOp::kAcosh, 4, [](double x) { return std::acosh(x); }},
+      {BodyOp::kAtanh, 4, [](double x) { return std::atanh(x); }},
       {BodyOp::kTanh, 8, [](double x) { return std::tanh(x); }},
       {BodyOp::kSoftplus, 4,
        [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }}};

@@ -40,7 +40,12 @@ bool is_costly(BodyOp op) {
     case BodyOp::kTan:
     case BodyOp::kAsin:
     case BodyOp::kAcos:
-    case BodyOp::kAtan: return true;
+    case BodyOp::kAtan:
+    case BodyOp::kSinh:
+    case BodyOp::kCosh:
+    case BodyOp::kAsinh:
+    case BodyOp::kAcosh:
+    case BodyOp::kAtanh: return true;
     default: return false;
   }
 }

@@ -252,13 +252,18 @@ int cast(Translator& t, const Node& n) {
 
 using Operators = std::map<std::string_view, Operator>;
 
-/// And the functions of angles.
+/// And the functions of angles, of circles and of hyperbolas.
 Operators with_angles(Operators all) {
   all.merge(Operators{{"Acos", {unary<BodyOp::kAcos>}},
+                      {"Acosh", {unary<BodyOp::kAcosh>}},
                       {"Asin", {unary<BodyOp::kAsin>}},
+                      {"Asinh", {unary<BodyOp::kAsinh>}},
                       {"Atan", {unary<BodyOp::kAtan>}},
+                      {"Atanh", {unary<BodyOp::kAtanh>}},
                       {"Cos", {unary<BodyOp::kCos>}},
+                      {"Cosh", {unary<BodyOp::kCosh>}},
                       {"Sin", {unary<BodyOp::kSin>}},
+                      {"Sinh", {unary<BodyOp::kSinh>}},
                       {"Tan", {unary<BodyOp::kTan>}}});
   return all;
 }
