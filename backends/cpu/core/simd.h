@@ -38,6 +38,14 @@
 // Before a loop over registers: unrolled early enough for the array to live in them.
 #define SLUICE_CPU_UNROLL _Pragma("GCC unroll 32")
 
+// Before a loop whose steps may meet in one element each, but not in those of other steps: it needs
+// no second form for memory that overlaps.
+#if defined(__clang__)
+#define SLUICE_CPU_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define SLUICE_CPU_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
 using Vec = float __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));

@@ -211,6 +211,8 @@ class TestOp {
     if constexpr (std::is_same_v<T, std::int32_t>) return plugin::kI32;
     if constexpr (std::is_same_v<T, std::uint16_t>) return plugin::kU16;
     if constexpr (std::is_same_v<T, std::uint32_t>) return plugin::kU32;
+    if constexpr (std::is_same_v<T, std::uint64_t>) return plugin::kU64;
+    if constexpr (std::is_same_v<T, std::int16_t>) return plugin::kI16;
     if constexpr (std::is_same_v<T, std::uint8_t>) return plugin::kU8;
     if constexpr (std::is_same_v<T, std::int8_t>) return plugin::kI8;
   }

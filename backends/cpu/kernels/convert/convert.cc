@@ -92,6 +92,18 @@ void narrow(const float* from, std::int64_t count, void* to) {
 
 }  // namespace
 
+void cut_to_floats(const double* from, std::int64_t count, float* to) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double x = from[i];
+    const float nearest = static_cast<float>(x);
+    const double back = static_cast<double>(nearest);
+    std::uint32_t bits = bits_of(nearest);
+    bits -= __builtin_fabs(back) > __builtin_fabs(x) ? 1 : 0;
+    bits |= back == x || x != x ? 0 : 1;
+    to[i] = float_from_bits(bits);
+  }
+}
+
 void to_floats(Storage storage, const void* from, std::int64_t count, float* to) {
   switch (storage) {
     case Storage::kF32: return widen<float>(from, count, to);

@@ -25,6 +25,10 @@ SLUICE_CPU_INLINE std::int32_t saturated_int(From x) {
 template <typename From, typename To>
 SLUICE_CPU_INLINE To saturated_to(From x) {
   if constexpr (std::is_same_v<To, std::int32_t>) return saturated_int(x);
+  if constexpr (std::is_same_v<To, std::uint64_t>) {
+    if (x >= static_cast<From>(18446744073709551616.0)) return UINT64_MAX;
+    if (x >= static_cast<From>(9223372036854775808.0)) return static_cast<std::uint64_t>(x);
+  }
   return static_cast<To>(saturated(x));
 }
 
@@ -53,7 +57,8 @@ template <typename From, typename To>
 SLUICE_CPU_INLINE void widen(const From* from, To* to, std::int64_t count) {
   std::int64_t outside = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    outside |= static_cast<std::int64_t>(from[i]) ^ static_cast<std::int32_t>(from[i]);
+    if constexpr (kIsSigned<From>) outside |= from[i] ^ static_cast<std::int32_t>(from[i]);
+    if constexpr (!kIsSigned<From>) outside |= static_cast<std::int64_t>(from[i] >> 31);
   }
   if (outside != 0) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
@@ -92,21 +97,22 @@ void test(const void* from_data, void* to_data, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] != From{0} ? 1 : 0;
 }
 
-/// To unsigned types of more than 8 bits, and from those of 16 and 64, conversions are rare: they
-/// have none.
 template <typename From>
 ConvertLoop convert_from(Number to, bool to_bool) {
   if (to_bool) return test<From>;
   switch (to) {
     case Number::kU8: return convert<From, std::uint8_t>;
     case Number::kI8: return convert<From, std::int8_t>;
+    case Number::kU16: return convert<From, std::uint16_t>;
     case Number::kI16: return convert<From, std::int16_t>;
+    case Number::kU32: return convert<From, std::uint32_t>;
     case Number::kI32: return convert<From, std::int32_t>;
+    case Number::kU64: return convert<From, std::uint64_t>;
     case Number::kI64: return convert<From, std::int64_t>;
     case Number::kF32: return convert<From, float>;
     case Number::kF64: return convert<From, double>;
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 }  // namespace
@@ -115,14 +121,16 @@ ConvertLoop convert_loop(Number from, Number to, bool to_bool) {
   switch (from) {
     case Number::kU8: return convert_from<std::uint8_t>(to, to_bool);
     case Number::kI8: return convert_from<std::int8_t>(to, to_bool);
+    case Number::kU16: return convert_from<std::uint16_t>(to, to_bool);
     case Number::kI16: return convert_from<std::int16_t>(to, to_bool);
     case Number::kU32: return convert_from<std::uint32_t>(to, to_bool);
     case Number::kI32: return convert_from<std::int32_t>(to, to_bool);
+    case Number::kU64: return convert_from<std::uint64_t>(to, to_bool);
     case Number::kI64: return convert_from<std::int64_t>(to, to_bool);
     case Number::kF32: return convert_from<float>(to, to_bool);
     case Number::kF64: return convert_from<double>(to, to_bool);
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -2,7 +2,12 @@
 
 #include "core/simd.h"
 
-extern "C" double log(double);  // from libm, without <cmath>: see core/simd.h
+// From libm, without <cmath>: see core/simd.h.
+extern "C" {
+double cos(double);
+double log(double);
+double sin(double);
+}
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -116,6 +121,10 @@ SLUICE_CPU_INLINE Doubles apply(Doubles x) {
   if constexpr (kOp == TypedOp::kSigmoid) return sigmoid_of(x);
   if constexpr (kOp == TypedOp::kTanh) return tanh_of(x);
   if constexpr (kOp == TypedOp::kReciprocal) return 1.0 / x;
+  if constexpr (kOp == TypedOp::kSin || kOp == TypedOp::kCos) {
+    for (int i = 0; i < kDoubles; ++i) x[i] = kOp == TypedOp::kSin ? sin(x[i]) : cos(x[i]);
+    return x;
+  }
   if constexpr (kOp == TypedOp::kSqrt) {
     for (int i = 0; i < kDoubles; ++i) x[i] = __builtin_sqrt(x[i]);
     return x;
@@ -151,10 +160,12 @@ void loop(const void* x_data, std::int64_t x_step, const void* /*b*/, std::int64
 
 TypedLoop double_function(TypedOp op) {
   switch (op) {
+    case TypedOp::kCos: return loop<TypedOp::kCos>;
     case TypedOp::kExp: return loop<TypedOp::kExp>;
     case TypedOp::kLog: return loop<TypedOp::kLog>;
     case TypedOp::kReciprocal: return loop<TypedOp::kReciprocal>;
     case TypedOp::kSigmoid: return loop<TypedOp::kSigmoid>;
+    case TypedOp::kSin: return loop<TypedOp::kSin>;
     case TypedOp::kSqrt: return loop<TypedOp::kSqrt>;
     case TypedOp::kTanh: return loop<TypedOp::kTanh>;
     default: return nullptr;

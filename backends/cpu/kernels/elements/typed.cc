@@ -141,6 +141,27 @@ SLUICE_CPU_INLINE T wrapped(T a, T b) {
   return a;
 }
 
+/// To an integer, as the name of the operation says.
+template <TypedOp kOp>
+SLUICE_CPU_INLINE double whole(double a) {
+  if constexpr (kOp == TypedOp::kFloor) return __builtin_floor(a);
+  if constexpr (kOp == TypedOp::kCeil) return __builtin_ceil(a);
+  return __builtin_nearbyint(a);
+}
+
+/// Whether 16 bits are a NaN or an infinity, of f16 or bf16.
+template <TypedOp kOp>
+SLUICE_CPU_INLINE std::uint8_t test_bits(std::uint16_t a) {
+  constexpr bool kIsF16 = kOp == TypedOp::kIsF16Nan || kOp == TypedOp::kIsF16Infinite;
+  constexpr std::uint16_t kInfinity = kIsF16 ? 0x7c00 : 0x7f80;
+  const auto size = static_cast<std::uint16_t>(a & 0x7fff);
+  if constexpr (kOp == TypedOp::kIsF16Nan || kOp == TypedOp::kIsBf16Nan) {
+    return static_cast<std::uint8_t>(size > kInfinity);
+  } else {
+    return static_cast<std::uint8_t>(size == kInfinity);
+  }
+}
+
 /// The second operand of operations on `a` alone is 1, and unused.
 template <TypedOp kOp, typename T>
 SLUICE_CPU_INLINE auto apply(T a, T b) {
@@ -172,6 +193,11 @@ SLUICE_CPU_INLINE auto apply(T a, T b) {
     return static_cast<Flag>((a == kInfinity) | (a == -kInfinity));
   }
   if constexpr (kOp == TypedOp::kSign) return sign_of(a);
+  if constexpr (kOp == TypedOp::kRelu) return a < 0 ? T{0} : a;
+  if constexpr (kOp >= TypedOp::kFloor && kOp <= TypedOp::kRound) return whole<kOp>(a);
+  if constexpr (kOp >= TypedOp::kIsF16Nan && kOp <= TypedOp::kIsBf16Infinite) {
+    return test_bits<kOp>(a);
+  }
   if constexpr (kOp == TypedOp::kAnd) return static_cast<T>(a & b);
   if constexpr (kOp == TypedOp::kOr) return static_cast<T>(a | b);
   if constexpr (kOp == TypedOp::kXor) return static_cast<T>(a ^ b);
@@ -182,7 +208,8 @@ SLUICE_CPU_INLINE auto apply(T a, T b) {
   }
 }
 
-/// A loop per combination of steps, so that each has strides that the compiler knows.
+/// A loop per combination of steps, so that each has strides that the compiler knows. What is written
+/// may lie where the same elements are read.
 template <TypedOp kOp, typename T>
 void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int64_t b_step,
           void* out_data, std::int64_t count) {
@@ -196,14 +223,18 @@ void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int6
   const auto* b = static_cast<const T*>(b_data);
   auto* out = static_cast<Out*>(out_data);
   if (kOp >= TypedOp::kAbs) {
+    SLUICE_CPU_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i * a_step], T{1});
   } else if (b_step == 0) {
     const T y = *b;
+    SLUICE_CPU_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i * a_step], y);
   } else if (a_step == 0) {
     const T x = *a;
+    SLUICE_CPU_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(x, b[i]);
   } else {
+    SLUICE_CPU_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i], b[i]);
   }
 }
@@ -270,6 +301,16 @@ TypedLoop of_integer(Number type) {
     case Number::kI64: return loop<kOp, std::int64_t>;
     default: return of_width<kOp>(type);
   }
+}
+
+template <TypedOp kOp>
+TypedLoop of_double(Number type) {
+  return type == Number::kF64 ? loop<kOp, double> : nullptr;
+}
+
+template <TypedOp kOp>
+TypedLoop of_two_bytes(Number type) {
+  return type == Number::kU16 ? loop<kOp, std::uint16_t> : nullptr;
 }
 
 template <TypedOp kOp>
@@ -352,10 +393,18 @@ TypedLoop typed_loop(TypedOp op, Number type) {
     case TypedOp::kAbs: return of_number<TypedOp::kAbs>(type);
     case TypedOp::kNeg: return of_width_or_double<TypedOp::kNeg>(type);
     case TypedOp::kSign: return of_number<TypedOp::kSign>(type);
+    case TypedOp::kRelu: return of_number<TypedOp::kRelu>(type);
+    case TypedOp::kFloor: return of_double<TypedOp::kFloor>(type);
+    case TypedOp::kCeil: return of_double<TypedOp::kCeil>(type);
+    case TypedOp::kRound: return of_double<TypedOp::kRound>(type);
     case TypedOp::kInvert: return of_width<TypedOp::kInvert>(type);
     case TypedOp::kIsZero: return of_byte<TypedOp::kIsZero>(type);
     case TypedOp::kIsNan: return of_float<TypedOp::kIsNan>(type);
     case TypedOp::kIsInfinite: return of_float<TypedOp::kIsInfinite>(type);
+    case TypedOp::kIsF16Nan: return of_two_bytes<TypedOp::kIsF16Nan>(type);
+    case TypedOp::kIsF16Infinite: return of_two_bytes<TypedOp::kIsF16Infinite>(type);
+    case TypedOp::kIsBf16Nan: return of_two_bytes<TypedOp::kIsBf16Nan>(type);
+    case TypedOp::kIsBf16Infinite: return of_two_bytes<TypedOp::kIsBf16Infinite>(type);
     default: return type == Number::kF64 ? double_function(op) : nullptr;
   }
 }

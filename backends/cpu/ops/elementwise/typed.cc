@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/convert/convert.h"
 #include "kernels/elements/typed.h"
+#include "ops/elementwise/casts.h"
 #include "ops/elementwise/numbers_of.h"
 #include "ops/elementwise/types.h"
 #include "ops/operands/broadcast.h"
@@ -41,10 +41,13 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"BitwiseNot", {TypedOp::kInvert, Arity::kUnary}},
       {"BitwiseOr", {TypedOp::kOr}},
       {"BitwiseXor", {TypedOp::kXor}},
+      {"Ceil", {TypedOp::kCeil, Arity::kUnary}},
       {"Clip", {TypedOp::kAtLeast, Arity::kClip}},
+      {"Cos", {TypedOp::kCos, Arity::kUnary}},
       {"Div", {TypedOp::kDiv}},
       {"Equal", {TypedOp::kEqual}},
       {"Exp", {TypedOp::kExp, Arity::kUnary}},
+      {"Floor", {TypedOp::kFloor, Arity::kUnary}},
       {"Greater", {TypedOp::kLess, Arity::kBinary, true}},
       {"GreaterOrEqual", {TypedOp::kLessOrEqual, Arity::kBinary, true}},
       {"IsInf", {TypedOp::kIsInfinite, Arity::kUnary}},
@@ -61,8 +64,11 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"Or", {TypedOp::kEither}},
       {"Pow", {TypedOp::kPower}},
       {"Reciprocal", {TypedOp::kReciprocal, Arity::kUnary}},
+      {"Relu", {TypedOp::kRelu, Arity::kUnary}},
+      {"Round", {TypedOp::kRound, Arity::kUnary}},
       {"Sigmoid", {TypedOp::kSigmoid, Arity::kUnary}},
       {"Sign", {TypedOp::kSign, Arity::kUnary}},
+      {"Sin", {TypedOp::kSin, Arity::kUnary}},
       {"Sqrt", {TypedOp::kSqrt, Arity::kUnary}},
       {"Sub", {TypedOp::kSub}},
       {"Sum", {TypedOp::kAdd, Arity::kVariadic}},
@@ -70,6 +76,11 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"Xor", {TypedOp::kUnlike}},
   };
   return kMeanings;
+}
+
+/// How the loops know a type: floats of 16 bits by their bits. None if they have no form for it.
+std::optional<Number> loop_number(sluice_element_type type) {
+  return is_half(type) ? Number::kU16 : number_of(type);
 }
 
 /// The operation's meaning for its attributes and type; none if it has no form.
@@ -93,6 +104,13 @@ std::optional<TypedMeaning> meaning_of(const sluice_op& op) {
     if (attributes.get_text("direction") != "RIGHT") return std::nullopt;
     meaning.op = TypedOp::kShiftRight;
   }
+  if (is_half(op.inputs[0].tensor.element_type)) {
+    const bool is_f16 = op.inputs[0].tensor.element_type == plugin::kF16;
+    const bool is_nan = meaning.op == TypedOp::kIsNan;
+    if (!is_nan && meaning.op != TypedOp::kIsInfinite) return std::nullopt;
+    meaning.op = is_f16 ? (is_nan ? TypedOp::kIsF16Nan : TypedOp::kIsF16Infinite)
+                        : (is_nan ? TypedOp::kIsBf16Nan : TypedOp::kIsBf16Infinite);
+  }
   if (op.inputs[0].tensor.element_type == plugin::kBool) {
     if (meaning.op == TypedOp::kEqual) meaning.op = TypedOp::kAlike;
     const bool is_logic = meaning.op >= TypedOp::kBoth && meaning.op <= TypedOp::kAlike;
@@ -103,7 +121,7 @@ std::optional<TypedMeaning> meaning_of(const sluice_op& op) {
 
 bool gives_flags(TypedOp op) {
   return (op >= TypedOp::kEqual && op <= TypedOp::kAlike) ||
-         (op >= TypedOp::kIsZero && op <= TypedOp::kIsInfinite);
+         (op >= TypedOp::kIsZero && op <= TypedOp::kIsBf16Infinite);
 }
 
 bool is_where(const sluice_op& op) { return std::string_view(op.kind) == "Where"; }
@@ -190,7 +208,7 @@ class TypedFold : public TypedKernel {
  public:
   TypedFold(const sluice_op& op, const TypedMeaning& meaning, Isa isa)
       : TypedKernel(op), meaning_(meaning), has_zero_(SLUICE_CPU_PICK(isa, has_zero)) {
-    const Number type = *number_of(op.inputs[0].tensor.element_type);
+    const Number type = *loop_number(op.inputs[0].tensor.element_type);
     loop_ = SLUICE_CPU_PICK(isa, typed_loop)(meaning.op, type);
     // Clip folds its lower bound with kAtLeast and its upper one with kAtMost.
     lower_ = SLUICE_CPU_PICK(isa, typed_loop)(TypedOp::kAtMost, type);
@@ -201,29 +219,12 @@ class TypedFold : public TypedKernel {
     // The first worker looks at all divisors. The others go on: an integer divided by 0 does not
     // trap.
     if (checks_divisors_ && worker.index == 0) check_divisors(run);
-    const std::int64_t bytes = element_bytes(op().outputs[0].tensor);
     walk_.run(worker, [&](const std::vector<std::int64_t>& offsets, std::int64_t count) {
-      std::byte* out = run.output<std::byte>(0) + offsets[0];
-      const auto input = [&](int i) {
-        return run.input<std::byte>(i) + offsets[static_cast<std::size_t>(i) + 1];
-      };
-      if (meaning_.shape == Arity::kUnary) {
-        return loop_(input(0), walk_.step(0), input(0), walk_.step(0), out, count);
+      // What a loop passes on to the next one stays in the first cache.
+      const std::int64_t piece = op().num_inputs > 2 ? kNear : count;
+      for (std::int64_t first = 0; first < count; first += piece) {
+        fold(run, offsets, first, std::min(piece, count - first));
       }
-      if (meaning_.is_swapped) {
-        return loop_(input(1), walk_.step(1), input(0), walk_.step(0), out, count);
-      }
-      // The first loop reads the inputs. Each further one reads what the last one wrote, in place.
-      const std::byte* from = input(0);
-      std::int64_t step = walk_.step(0);
-      for (int i = 1; i < op().num_inputs; ++i) {
-        if (plugin::is_absent(op().inputs[i].tensor)) continue;
-        const bool is_upper = meaning_.shape == Arity::kClip && i == 2;
-        (is_upper ? lower_ : loop_)(from, step, input(i), walk_.step(i), out, count);
-        from = out;
-        step = 1;
-      }
-      if (from != out) copy(from, step, out, count, bytes);
     });
   }
 
@@ -234,6 +235,36 @@ class TypedFold : public TypedKernel {
   }
 
  private:
+  static constexpr std::int64_t kNear = 2048;  ///< elements
+
+  /// The elements from `first` on, behind `offsets`.
+  void fold(const Run& run, const std::vector<std::int64_t>& offsets, std::int64_t first,
+            std::int64_t count) const {
+    const std::int64_t bytes = element_bytes(op().outputs[0].tensor);
+    std::byte* out = run.output<std::byte>(0) + offsets[0] + first * bytes;
+    const auto input = [&](int i) {
+      return run.input<std::byte>(i) + offsets[static_cast<std::size_t>(i) + 1] +
+             first * walk_.step(i) * element_bytes(op().inputs[i].tensor);
+    };
+    if (meaning_.shape == Arity::kUnary) {
+      return loop_(input(0), walk_.step(0), input(0), walk_.step(0), out, count);
+    }
+    if (meaning_.is_swapped) {
+      return loop_(input(1), walk_.step(1), input(0), walk_.step(0), out, count);
+    }
+    // The first loop reads the inputs. Each further one reads what the last one wrote, in place.
+    const std::byte* from = input(0);
+    std::int64_t step = walk_.step(0);
+    for (int i = 1; i < op().num_inputs; ++i) {
+      if (plugin::is_absent(op().inputs[i].tensor)) continue;
+      const bool is_upper = meaning_.shape == Arity::kClip && i == 2;
+      (is_upper ? lower_ : loop_)(from, step, input(i), walk_.step(i), out, count);
+      from = out;
+      step = 1;
+    }
+    if (from != out) copy(from, step, out, count, bytes);
+  }
+
   /// Copies elements, for an operation without a second operand.
   static void copy(const std::byte* from, std::int64_t step, std::byte* out, std::int64_t count,
                    std::int64_t bytes) {
@@ -277,84 +308,7 @@ class TypedWhere : public TypedKernel {
   WhereLoop loop_;
 };
 
-class TypedCast : public Kernel {
- public:
-  TypedCast(const sluice_op& op, ConvertLoop loop)
-      : Kernel(op), loop_(loop), elements_(plugin::num_elements(op.outputs[0].tensor)) {}
-
-  void run(const Run& run, int, const Worker& worker) const override {
-    const Share share = share_of(elements_, 4096, worker);
-    const std::int64_t from = element_bytes(op().inputs[0].tensor);
-    const std::int64_t to = element_bytes(op().outputs[0].tensor);
-    loop_(run.input<std::byte>(0) + share.begin * from, run.output<std::byte>(0) + share.begin * to,
-          share.end - share.begin);
-  }
-  void extents(Extents& extents) const override {
-    extents.reads(0, {elements_, element_bytes(op().inputs[0].tensor)});
-    extents.writes(0, {elements_, element_bytes(op().outputs[0].tensor)});
-  }
-  double cost_ns() const override { return static_cast<double>(elements_) * 0.3; }
-
- private:
-  ConvertLoop loop_;
-  std::int64_t elements_;
-};
-
-/// Between f32 and floats of 16 bits.
-class HalfCast : public Kernel {
- public:
-  HalfCast(const sluice_op& op, Isa isa)
-      : Kernel(op),
-        to_floats_(SLUICE_CPU_PICK(isa, to_floats)),
-        from_floats_(SLUICE_CPU_PICK(isa, from_floats)),
-        elements_(plugin::num_elements(op.outputs[0].tensor)),
-        from_(*storage_of(op.inputs[0].tensor.element_type)),
-        to_(*storage_of(op.outputs[0].tensor.element_type)) {}
-
-  void run(const Run& run, int, const Worker& worker) const override {
-    const Share share = share_of(elements_, 4096, worker);
-    const std::int64_t count = share.end - share.begin;
-    const std::byte* x = run.input<std::byte>(0) + share.begin * storage_bytes(from_);
-    std::byte* y = run.output<std::byte>(0) + share.begin * storage_bytes(to_);
-    if (to_ == Storage::kF32) {
-      to_floats_(from_, x, count, reinterpret_cast<float*>(y));
-    } else {
-      from_floats_(to_, reinterpret_cast<const float*>(x), count, y);
-    }
-  }
-  void extents(Extents& extents) const override {
-    extents.reads(0, {elements_, storage_bytes(from_)});
-    extents.writes(0, {elements_, storage_bytes(to_)});
-  }
-  double cost_ns() const override { return static_cast<double>(elements_) * 0.1; }
-
- private:
-  decltype(&portable::to_floats) to_floats_;
-  decltype(&portable::from_floats) from_floats_;
-  std::int64_t elements_;
-  Storage from_;
-  Storage to_;
-};
-
-bool is_half_cast(const sluice_op& op) {
-  const auto is_half = [](sluice_element_type type) {
-    return type == plugin::kF16 || type == plugin::kBf16;
-  };
-  const sluice_element_type from = op.inputs[0].tensor.element_type;
-  const sluice_element_type to = op.outputs[0].tensor.element_type;
-  return (from == plugin::kF32 && is_half(to)) || (is_half(from) && to == plugin::kF32);
-}
-
 bool is_cast(const sluice_op& op) { return std::string_view(op.kind) == "Cast"; }
-
-ConvertLoop cast_loop(const sluice_op& op, Isa isa) {
-  const sluice_element_type from = op.inputs[0].tensor.element_type;
-  const sluice_element_type to = op.outputs[0].tensor.element_type;
-  const auto source = number_of(from);
-  const auto target = number_of(to);
-  if (!source || !target || (from == plugin::kBool && to == plugin::kBool)) return nullptr;
-  return SLUICE_CPU_PICK(isa, convert_loop)(*source, *target, to == plugin::kBool);
-}
 
 bool is_own_type(sluice_element_type type) { return number_of(type) && type != plugin::kF32; }
 
@@ -387,7 +341,7 @@ Status check_types(const sluice_op& op, const TypedMeaning& meaning) {
   if ((is_one && op.num_inputs != 1) || (is_two && op.num_inputs != 2)) {
     return unimplemented("another number of operands");
   }
-  if (SLUICE_CPU_PICK(Isa::kPortable, typed_loop)(meaning.op, *number_of(type)) == nullptr) {
+  if (SLUICE_CPU_PICK(Isa::kPortable, typed_loop)(meaning.op, *loop_number(type)) == nullptr) {
     return unimplemented("no form for the type");
   }
   return plugin::ok();
@@ -400,9 +354,9 @@ bool is_typed(const sluice_op& op) {
   for (const sluice_operand& operand : plugin::outputs_of(op)) {
     if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return false;
   }
-  if (is_cast(op)) return is_half_cast(op) || cast_loop(op, Isa::kPortable) != nullptr;
+  if (is_cast(op)) return has_cast(op);
   if (is_where(op)) {
-    return op.num_inputs == 3 && number_of(op.inputs[1].tensor.element_type).has_value();
+    return op.num_inputs == 3 && loop_number(op.inputs[1].tensor.element_type).has_value();
   }
   const auto meaning = meaning_of(op);
   const sluice_element_type type = op.inputs[0].tensor.element_type;
@@ -410,7 +364,8 @@ bool is_typed(const sluice_op& op) {
   const bool is_float = type == plugin::kF32 || type == plugin::kF64;
   if (is_mod(op) && is_float && meaning->op != TypedOp::kRemainder) return false;
   // A body would widen flags to floats, and narrow them again.
-  const bool is_test_of_floats = type == plugin::kF32 && gives_flags(meaning->op);
+  const bool is_test_of_floats =
+      (type == plugin::kF32 || is_half(type)) && gives_flags(meaning->op);
   return (is_own_type(type) || is_test_of_floats || (is_mod(op) && is_float)) &&
          check_types(op, *meaning).is_ok();
 }
@@ -444,10 +399,8 @@ Status check_typed(const sluice_op& op) {
 }
 
 Status make_typed(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  if (is_cast(op) && is_half_cast(op)) {
-    *kernel = std::make_unique<HalfCast>(op, isa);
-  } else if (is_cast(op)) {
-    *kernel = std::make_unique<TypedCast>(op, cast_loop(op, isa));
+  if (is_cast(op)) {
+    *kernel = make_cast(op, isa);
   } else if (is_where(op)) {
     *kernel = std::make_unique<TypedWhere>(op, isa);
   } else {

@@ -304,55 +304,89 @@ TEST(CpuTyped, ChoosesElementsOfEveryWidth) {
   }
 }
 
-template <typename From, typename To>
-void expect_cast(const std::vector<From>& values) {
-  const auto count = static_cast<std::int64_t>(values.size());
-  expect_agreement(
-      [&](TestOp& op) {
-        op.input<From>({count}, values);
-        op.output<To>({count});
-      },
-      {.kind = "Cast", .version = 13, .float_outputs = {}});
+/// Edges of doubles: halves between integers, integers that have no fraction left, and no numbers.
+std::vector<double> edges_of_doubles(std::int64_t count) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double some[] = {0.0,        -0.0,      0.5,       -0.5,      1.5,   2.5,
+                         -2.5,       1e300,     -1e300,    kInfinity, -7.25, -kInfinity,
+                         4503599627370495.5, 9007199254740993.0, 1e-300, -1e-300,
+                         std::numeric_limits<double>::quiet_NaN()};
+  std::vector<double> x;
+  for (std::int64_t i = 0; i < count; ++i) x.push_back(some[static_cast<std::size_t>(i % 17)]);
+  return x;
 }
 
-template <typename From>
-void expect_casts(const std::vector<From>& values) {
-  if constexpr (!std::is_same_v<From, std::int64_t>) expect_cast<From, std::int64_t>(values);
-  if constexpr (!std::is_same_v<From, std::int32_t>) expect_cast<From, std::int32_t>(values);
-  if constexpr (!std::is_same_v<From, std::uint8_t>) expect_cast<From, std::uint8_t>(values);
-  if constexpr (!std::is_same_v<From, std::int8_t>) expect_cast<From, std::int8_t>(values);
-  if constexpr (!std::is_same_v<From, float>) expect_cast<From, float>(values);
-  if constexpr (!std::is_same_v<From, double>) expect_cast<From, double>(values);
-  const auto count = static_cast<std::int64_t>(values.size());
-  expect_agreement(
-      [&](TestOp& op) {
-        op.input<From>({count}, values);
-        op.output<std::uint8_t>({count});
-        op.set_output_type(0, plugin::kBool);
-      },
-      {.kind = "Cast", .version = 13, .float_outputs = {}});
+TEST(CpuTyped, AgreesOnFunctionsOfDoublesOfEveryLength) {
+  for (const char* kind : {"Relu", "Floor", "Ceil", "Round", "Sin", "Cos"}) {
+    for (const std::int64_t n : {1, 7, 17, 33, 100, 5000}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input<double>({n}, edges_of_doubles(n)).output<double>({n});
+          },
+          {.kind = kind, .version = 14, .float_outputs = {}, .double_outputs = {0}});
+    }
+  }
 }
 
-TEST(CpuTyped, CastsBetweenAllTypes) {
-  expect_casts(numbers<std::int64_t>(150, 1));
-  expect_casts(numbers<std::int32_t>(150, 1));
-  expect_casts(numbers<std::uint32_t>(150, 1));
-  expect_casts(numbers<std::uint8_t>(150, 1));
-  expect_casts(numbers<std::int8_t>(150, 1));
-  // In whole blocks that fit 32 bits, and in others.
-  for (const double large : {300.0, 3e9, 1e19, std::numeric_limits<double>::infinity()}) {
-    std::vector<double> values = {0, -0.0, 0.5, -0.5, 1.5, -1.5, 255.5, 256, -129, 65536.25};
-    for (int i = 0; i < 90; ++i) values.push_back(i - 45.25);
-    values[17] = large;
-    values[85] = -large;
-    std::vector<float> narrow;
-    for (const double value : values) narrow.push_back(static_cast<float>(value));
-    expect_casts(values);
-    expect_casts(narrow);
-    values[3] = std::numeric_limits<double>::quiet_NaN();
-    narrow[3] = std::numeric_limits<float>::quiet_NaN();
-    expect_casts(values);
-    expect_casts(narrow);
+TEST(CpuTyped, RectifiesIntegersWithSigns) {
+  const auto expect = [](auto zero) {
+    using T = decltype(zero);
+    expect_agreement(
+        [](TestOp& op) {
+          op.input<T>({5, 29}, numbers<T>(145, 1)).template output<T>({5, 29});
+        },
+        {.kind = "Relu", .version = 14, .float_outputs = {}});
+  };
+  expect(std::int8_t{});
+  expect(std::int32_t{});
+  expect(std::int64_t{});
+}
+
+TEST(CpuTyped, ClipsDoublesBehindWhatStaysInACache) {
+  for (const std::int64_t n : {5, 2048, 2049, 9000}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<double>({n}, edges_of_doubles(n));
+          op.input<double>({}, {-1.5}).input<double>({}, {2}).output<double>({n});
+        },
+        {.kind = "Clip", .version = 13, .float_outputs = {}, .double_outputs = {0}});
+    expect_agreement(
+        [&](TestOp& op) {
+          for (int i = 0; i < 3; ++i) op.input<std::int32_t>({n}, numbers<std::int32_t>(n, i));
+          op.output<std::int32_t>({n});
+        },
+        {.kind = "Max", .version = 13, .float_outputs = {}});
+  }
+}
+
+/// Every number of 16 bits that is no denormal one, in both types.
+TEST(CpuTyped, TestsAndChoosesFloatsOf16Bits) {
+  std::vector<std::uint16_t> bits;
+  std::vector<std::uint8_t> flags;
+  for (std::uint32_t i = 0; i < 0x10000; ++i) {
+    if ((i & 0x7fff) != 0 && (i & 0x7c00) == 0) continue;
+    bits.push_back(static_cast<std::uint16_t>(i));
+    flags.push_back(i % 3 == 0 ? 1 : 0);
+  }
+  const auto n = static_cast<std::int64_t>(bits.size());
+  const std::vector<std::uint16_t> backwards(bits.rbegin(), bits.rend());
+  for (const sluice_element_type half : {plugin::kF16, plugin::kBf16}) {
+    for (const char* kind : {"IsNaN", "IsInf"}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input<std::uint16_t>({n}, bits).set_input_type(0, half);
+            op.output<std::uint8_t>({n}).set_output_type(0, plugin::kBool);
+          },
+          {.kind = kind, .version = 20, .float_outputs = {}});
+    }
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::uint8_t>({n}, flags).set_input_type(0, plugin::kBool);
+          op.input<std::uint16_t>({n}, bits).set_input_type(1, half);
+          op.input<std::uint16_t>({n}, backwards).set_input_type(2, half);
+          op.output<std::uint16_t>({n}).set_output_type(0, half);
+        },
+        {.kind = "Where", .version = 16, .float_outputs = {}});
   }
 }
 

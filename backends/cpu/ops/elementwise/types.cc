@@ -23,6 +23,8 @@ bool is_computed_float(sluice_element_type type) {
   return type == plugin::kF32 || type == plugin::kF16 || type == plugin::kBf16;
 }
 
+bool is_half(sluice_element_type type) { return type == plugin::kF16 || type == plugin::kBf16; }
+
 bool is_integer(sluice_element_type type) {
   const auto storage = storage_of(type);
   return storage && *storage >= Storage::kU8;
