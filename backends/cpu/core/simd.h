@@ -39,9 +39,9 @@
 #define SLUICE_CPU_UNROLL _Pragma("GCC unroll 32")
 
 // Before a loop whose steps may meet in one element each, but not in those of other steps: it needs
-// no second form for memory that overlaps.
+// no second form for memory that overlaps. Clang would warn of loops that no vectors suit.
 #if defined(__clang__)
-#define SLUICE_CPU_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define SLUICE_CPU_INDEPENDENT
 #else
 #define SLUICE_CPU_INDEPENDENT _Pragma("GCC ivdep")
 #endif

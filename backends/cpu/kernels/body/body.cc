@@ -2,9 +2,8 @@
 
 #include "core/simd.h"
 #include "kernels/body/functions.h"
+#include "kernels/body/power.h"
 #include "kernels/convert/half.h"
-
-extern "C" float powf(float, float);  // from libm, without <cmath>: see core/simd.h
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -60,11 +59,7 @@ SLUICE_CPU_INLINE Vec combine(Vec a, Vec b) {
   if constexpr (kOp == BodyOp::kKeepUnless) return select(b == Vec{}, a, Vec{});
   if constexpr (kOp == BodyOp::kEither) return (Vec)((VecI)a | (VecI)b);
   if constexpr (kOp == BodyOp::kPrelu) return select(a < Vec{}, a * b, a);
-  if constexpr (kOp == BodyOp::kPow) {
-    Vec y;
-    for (int i = 0; i < kLanes; ++i) y[i] = powf(a[i], b[i]);
-    return y;
-  }
+  if constexpr (kOp == BodyOp::kPow) return power_of(a, b);
 }
 
 /// Rounds towards minus infinity. Floats from 2^23 on are integers, and to_int could overflow.

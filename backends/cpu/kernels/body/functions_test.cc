@@ -85,6 +85,62 @@ TEST(Functions, StayWithinTheirUnitsInTheLastPlace) {
   }
 }
 
+std::vector<float> powers(Isa isa, const std::vector<float>& x, const std::vector<float>& z) {
+  BodyBuilder builder(2);
+  Body body;
+  EXPECT_TRUE(builder.finish(builder.add_step(BodyOp::kPow, 0, 1, 0, 0), &body));
+  std::vector<float> y(x.size());
+  const BodyOperand inputs[] = {{x.data(), 0, 1}, {z.data(), 0, 1}};
+  const auto count = static_cast<std::int64_t>(x.size());
+  SLUICE_CPU_PICK(isa, run_body)(body, inputs, {y.data(), 0, 1, count}, nullptr);
+  return y;
+}
+
+TEST(Functions, PowersStayWithinAUnitInTheLastPlace) {
+  std::vector<float> x, z;
+  for (float size = 1.2e-38F; size < 3e38F; size *= 1.0973F) {
+    for (const float exponent : {0.0F, 1.0F, 2.0F, -3.0F, 0.3333F, 2.2F, -0.01F, 17.5F, 1e-30F}) {
+      x.push_back(size);
+      z.push_back(exponent);
+    }
+  }
+  for (int i = 1; i < 4000; ++i) {
+    x.push_back(static_cast<float>(i) * 1e-3F);
+    z.push_back(static_cast<float>(i * 37 % 101) * 0.31F - 12);
+  }
+  for (const Isa isa : isas_to_test()) {
+    const std::vector<float> y = powers(isa, x, z);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = std::pow(static_cast<double>(x[i]), static_cast<double>(z[i]));
+      const auto rounded = static_cast<float>(exact);
+      if (std::isinf(rounded) || rounded < 1e-37F) continue;
+      const double unit = std::nextafter(rounded, kInfinity) - rounded;
+      ASSERT_LE(std::fabs(y[i] - exact), unit) << isa_name(isa) << " " << x[i] << "^" << z[i];
+    }
+  }
+}
+
+TEST(Functions, PowersHaveTheLibrarysEdges) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float some[] = {0, -0.0F, 1, -1, 2, -2, 3, 0.5F, -0.5F, 1e30F, kInfinity, -kInfinity, nan};
+  std::vector<float> x, z;
+  for (const float base : some) {
+    for (const float exponent : some) {
+      x.push_back(base);
+      z.push_back(exponent);
+    }
+  }
+  for (const Isa isa : isas_to_test()) {
+    const std::vector<float> y = powers(isa, x, z);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float want = std::pow(x[i], z[i]);
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(y[i])
+                                   : y[i] == want && std::signbit(y[i]) == std::signbit(want))
+          << isa_name(isa) << " " << x[i] << "^" << z[i] << " is " << y[i] << ", not " << want;
+    }
+  }
+}
+
 TEST(Functions, GiveTheLibrarysEdges) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x = {0, -0.0F, 1, -1, 1.0000001F, kInfinity, -kInfinity, nan, 3e38F};

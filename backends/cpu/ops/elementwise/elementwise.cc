@@ -50,8 +50,6 @@ bool is_costly(BodyOp op) {
   }
 }
 
-bool is_scalar_loop(BodyOp op) { return op == BodyOp::kPow; }
-
 }  // namespace
 
 Status check_sources(const sluice_op& op, const Chain& chain, const sluice_tensor& out) {
@@ -200,7 +198,7 @@ double ElementwisePass::cost_ns() const {
   double per_element = 0.1;
   for (int i = 0; i < chain_.body.step_count; ++i) {
     const BodyOp op = chain_.body.steps[i].op;
-    per_element += is_scalar_loop(op) ? 10 : is_costly(op) ? 0.5 : 0.06;
+    per_element += op == BodyOp::kPow ? 2 : is_costly(op) ? 0.5 : 0.06;
   }
   return static_cast<double>(elements_) * per_element;
 }
