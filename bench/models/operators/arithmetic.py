@@ -59,6 +59,27 @@ CASES = [
         ("f32", "bool", 9, floats(*TOKENS)), ("i64", "bool", 9, integers(*TOKENS, high=2)),
         ("u8", "f32", 1, integers(*TOKENS, dtype="uint8")), ("f32", "u8", 2, floats(*TOKENS, low=0, high=255)),
         ("u32", "f32", 1, integers(*TOKENS, dtype="uint32")), ("i64", "f64", 11, integers(*TOKENS)),
-        ("f64", "i64", 7, floats(*TOKENS, dtype="float64")))),
+        ("f64", "i64", 7, floats(*TOKENS, dtype="float64")),
+        ("i64", "f16", 10, integers(*TOKENS)), ("i32", "f16", 10, integers(*TOKENS, dtype="int32")),
+        ("u8", "f16", 10, integers(*TOKENS, dtype="uint8")), ("bool", "f16", 10, booleans(*TOKENS)),
+        ("f64", "f16", 10, floats(*TOKENS, dtype="float64")), ("f16", "f64", 11, floats(*TOKENS, dtype="float16")),
+        ("f16", "i64", 7, floats(*TOKENS, dtype="float16", low=-99, high=99)),
+        ("f16", "bool", 9, floats(*TOKENS, dtype="float16")),
+        ("f32", "i8", 3, floats(*TOKENS, low=-99, high=99)), ("i64", "u8", 2, integers(*TOKENS)),
+        ("i32", "u32", 12, integers(*TOKENS, dtype="int32")), ("f32", "u64", 13, floats(*TOKENS, low=0, high=99)))),
+    *(Case(op, f"{name} [8, 128, 768]", [floats(*TOKENS, dtype=dtype)]) for op, name, dtype in (
+        ("IsNaN", "f64", "float64"), ("IsNaN", "f16", "float16"), ("IsInf", "f64", "float64"),
+        ("Round", "f16", "float16"), ("Sign", "f16", "float16"))),
     Case("IsNaN", "f32", [floats(*TOKENS)]), Case("IsInf", "f32", [floats(*TOKENS)]),
+    *(Case(op, "f64 [1000, 200]", [floats(1000, 200, dtype="float64", low=low, high=3)]) for op, low in (
+        ("Relu", -3), ("Floor", -3), ("Ceil", -3), ("Round", -3), ("Sin", -3), ("Cos", -3), ("Abs", -3), ("Sign", -3),
+        ("Sigmoid", -3), ("Tanh", -3), ("Log", 0.1), ("Sqrt", 0.1))),
+    *(Case(op, "f64 [1000, 200]", [floats(1000, 200, dtype="float64", low=0.5), floats(1000, 200, dtype="float64",
+                                                                                      low=0.5)])
+      for op in ("Div", "Max", "Less", "Equal")),
+    Case("Clip", "f64", [floats(1000, 200, dtype="float64"), exactly(-0.5, "float64"), exactly(0.5, "float64")]),
+    Case("Clip", "f16", [floats(*TOKENS, dtype="float16"), exactly(-0.5, "float16"), exactly(0.5, "float16")]),
+    Case("Max", "f16 [8, 128, 768]", [floats(*TOKENS, dtype="float16"), floats(*TOKENS, dtype="float16")]),
+    *(Case("Relu", f"{name} [8, 128, 768]", [integers(*TOKENS, dtype=dtype, low=-9)])
+      for name, dtype in (("i32", "int32"), ("i8", "int8"))),
 ]

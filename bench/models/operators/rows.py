@@ -11,7 +11,9 @@ def reductions() -> list[Case]:
     for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
                "ReduceSumSquare", "ReduceLogSumExp", "ReduceLogSum"):
         for axis in ((-1,), (1,), (0,)) if op in ("ReduceSum", "ReduceMax", "ReduceProd") else ((-1,),):
-            rows.append(Case(op, f"f32 axis {axis[0]}", [floats(*TOKENS, low=0.5), exactly(axis)]))
+            # Products of many numbers stay far from the least float.
+            low, high = (0.9, 1.1) if op == "ReduceProd" else (0.5, 1)
+            rows.append(Case(op, f"f32 axis {axis[0]}", [floats(*TOKENS, low=low, high=high), exactly(axis)]))
     rows += [Case("ReduceMean", "f32 axes 2, 3", [floats(*IMAGE), exactly([2, 3])]),
              Case("ReduceMean", "f32 axes 0, 2", [floats(*TOKENS), exactly([0, 2])]),
              Case("ReduceSum", "i64 axis -1", [integers(*TOKENS), exactly([-1])]),
@@ -20,7 +22,12 @@ def reductions() -> list[Case]:
              Case("ReduceMax", "u8 axis -1", [integers(*TOKENS, dtype="uint8"), exactly([-1])]),
              *(Case(op, "f32 3 columns", [floats(100000, 3), exactly([-1])]) for op in ("ReduceSum", "ReduceMax")),
              Case("ReduceSum", "i64 3 columns", [integers(100000, 3), exactly([-1])]),
-             Case("ReduceSum", "f64 axis -1", [floats(1000, 200, dtype="float64"), exactly([-1])])]
+             Case("ReduceSum", "f64 axis -1", [floats(1000, 200, dtype="float64"), exactly([-1])]),
+             *(Case(op, f"f64 96 columns, axis {axis}", [floats(2000, 96, dtype="float64"), exactly([axis])])
+               for op in ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceSum", "ReduceL2") for axis in (-1, 0)),
+             *(Case(op, "f64 10 columns", [floats(5000, 10, dtype="float64"), exactly([-1])])
+               for op in ("ReduceMax", "ReduceSum")),
+             Case("ReduceMax", "i64 3 columns", [integers(100000, 3), exactly([-1])])]
     return rows
 
 
@@ -35,16 +42,20 @@ CASES = [
     Case("ArgMax", "f32 vocabulary", [floats(4, 32000)], {"axis": -1}),
     Case("ArgMax", "f32 classes of pixels", [floats(1, 21, 128, 128)], {"axis": 1}),
     Case("ArgMax", "f64 classes", [floats(1000, 10, dtype="float64")], {"axis": 1}),
+    Case("ArgMax", "f32 classes", [floats(1000, 10)], {"axis": 1}),
+    Case("ArgMax", "f64 96 columns", [floats(2000, 96, dtype="float64")], {"axis": 1}),
+    Case("ArgMax", "i64 axis 1", [integers(8, 64, 256)], {"axis": 1}),
     Case("ArgMax", "i64 axis -1", [integers(8, 2048)], {"axis": -1}),
     Case("TopK", "f32 5 of 1000", [floats(8, 1000), exactly([5])], outputs=(True, True)),
     Case("TopK", "f32 1000 of 20000", [floats(1, 20000), exactly([1000])], outputs=(True, True)),
     Case("TopK", "f32 axis 1", [floats(8, 128, 64), exactly([8])], {"axis": 1}, outputs=(True, True)),
+    Case("TopK", "u8 10 of 5000", [integers(4, 5000, dtype="uint8", high=255), exactly([10])], outputs=(True, True)),
     Case("TopK", "i64 10 of 5000", [integers(4, 5000, high=9999), exactly([10])], outputs=(True, True)),
     *(Case(op, f"f32 axis {axis}", [floats(*TOKENS)], {"axis": axis}) for op in ("Softmax", "LogSoftmax")
       for axis in (1, -1)),
     Case("Softmax", "f32 attention scores", [floats(1, 12, 256, 256)], {"axis": -1}),
     Case("Softmax", "f64 axis -1", [floats(1000, 200, dtype="float64")], {"axis": -1}),
-    Case("Hardmax", "f32 axis -1", [floats(*TOKENS)], {"axis": -1}),
+    *(Case("Hardmax", f"f32 axis {axis}", [floats(*TOKENS)], {"axis": axis}) for axis in (-1, 1, 0)),
     Case("LayerNormalization", "f32", [floats(*TOKENS), weights(768), weights(768)], {"axis": -1}),
     Case("SkipLayerNormalization", "f32", [floats(*TOKENS), floats(*TOKENS), weights(768), weights(768)],
          {"epsilon": 1e-5}, MICROSOFT),

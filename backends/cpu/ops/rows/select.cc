@@ -330,8 +330,8 @@ Status check_top_k(const sluice_op& op) {
     return plugin::unimplemented("other outputs");
   }
   const sluice_element_type type = op.inputs[0].tensor.element_type;
-  const bool has_form =
-      type == plugin::kF32 || type == plugin::kF64 || type == plugin::kI64 || type == plugin::kI32;
+  const bool has_form = type == plugin::kF32 || type == plugin::kF64 || type == plugin::kI64 ||
+                        type == plugin::kI32 || type == plugin::kI8 || type == plugin::kU8;
   if (!has_form || op.outputs[0].tensor.element_type != type) {
     return plugin::unimplemented("no form for the type");
   }
@@ -348,6 +348,8 @@ Status make_top_k(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
     case plugin::kF64: *kernel = std::make_unique<TopK<double>>(op, isa); break;
     case plugin::kI64: *kernel = std::make_unique<TopK<std::int64_t>>(op, isa); break;
     case plugin::kI32: *kernel = std::make_unique<TopK<std::int32_t>>(op, isa); break;
+    case plugin::kI8: *kernel = std::make_unique<TopK<std::int8_t>>(op, isa); break;
+    case plugin::kU8: *kernel = std::make_unique<TopK<std::uint8_t>>(op, isa); break;
     default: *kernel = std::make_unique<TopK<float>>(op, isa); break;
   }
   return plugin::ok();

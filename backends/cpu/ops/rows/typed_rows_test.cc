@@ -250,6 +250,8 @@ TEST(TopKOfTypes, AgreesForFewAndMany) {
       select_top<std::int64_t>({3, 200}, 1, k, largest);
       select_top<std::int32_t>({3, 200}, 1, k, largest);
       select_top<double>({3, 200}, 1, k, largest);
+      select_top<std::int8_t>({3, 200}, 1, k, largest);
+      select_top<std::uint8_t>({100, 16}, 0, k, largest);
       for (const Shape& dims : {Shape{100, 3}, Shape{100, 16}, Shape{100, 37}}) {
         select_top<std::int64_t>(dims, 0, k, largest);
         select_top<std::int32_t>(dims, 0, k, largest);
