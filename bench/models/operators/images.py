@@ -1,6 +1,6 @@
 """Convolutions and windows in one to three dimensions."""
 
-from operators.case import Case, floats, weights
+from operators.case import Case, floats, integers, weights
 
 
 def same(rank: int, pad: int) -> dict[str, object]:
@@ -28,6 +28,9 @@ CASES = [
     Case("MaxPool", "f32 2-d with places", [floats(1, 64, 56, 56)], {"kernel_shape": [2, 2], "strides": [2, 2]},
          outputs=(True, True)),
     Case("MaxPool", "f32 2-d 5 x 5", [floats(1, 128, 20, 20)], {"kernel_shape": [5, 5], **same(2, 2)}),
+    *(Case("MaxPool", f"{name} 2-d", [make], {"kernel_shape": [3, 3], "strides": [2, 2], **same(2, 1)})
+      for name, make in (("u8", integers(1, 64, 56, 56, dtype="uint8")), ("i8", integers(1, 64, 56, 56, dtype="int8")),
+                         ("f64", floats(1, 64, 56, 56, dtype="float64")))),
     Case("LpPool", "f32 2-d", [floats(1, 64, 56, 56)], {"kernel_shape": [2, 2], "strides": [2, 2]}),
     Case("GlobalAveragePool", "f32", [floats(1, 512, 14, 14)]),
     Case("GlobalMaxPool", "f32", [floats(1, 512, 14, 14)]),

@@ -84,6 +84,43 @@ TEST(CpuPool, MaximaKeepWhatIsNoNumberInEveryRow) {
   }
 }
 
+template <typename T>
+void expect_number_pool(std::int64_t n, const Shape& kernel, const Shape& strides, const Shape& pads) {
+  const std::int64_t rows = (9 + pads[0] + pads[2] - kernel[0]) / strides[0] + 1;
+  const std::int64_t cols = (n + pads[1] + pads[3] - kernel[1]) / strides[1] + 1;
+  std::vector<T> x;
+  for (std::int64_t i = 0; i < 6 * 9 * n; ++i) x.push_back(static_cast<T>(i * 37 % 251 - 120));
+  if constexpr (std::is_floating_point_v<T>) {
+    x[static_cast<std::size_t>(n)] = std::numeric_limits<T>::quiet_NaN();
+    x[static_cast<std::size_t>(11 * n)] = std::numeric_limits<T>::infinity();
+    for (std::int64_t i = 20 * n; i < 24 * n; ++i) {
+      x[static_cast<std::size_t>(i)] = -std::numeric_limits<T>::infinity();
+    }
+  }
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input<T>({2, 3, 9, n}, x).template output<T>({2, 3, rows, cols});
+        op.attribute("kernel_shape", kernel).attribute("strides", strides).attribute("pads", pads);
+      },
+      {.kind = "MaxPool", .version = 12, .float_outputs = {},
+       .double_outputs = std::is_same_v<T, double> ? std::vector<int>{0} : std::vector<int>{}});
+}
+
+template <typename T>
+void expect_number_pools() {
+  for (std::int64_t n = 3; n < 40; ++n) {
+    expect_number_pool<T>(n, {3, 3}, {1, 1}, {1, 1, 1, 1});
+    expect_number_pool<T>(n, {2, 3}, {2, 2}, {0, 1, 1, 0});
+    expect_number_pool<T>(n, {3, 2}, {1, 3}, {0, 0, 0, 0});
+  }
+}
+
+TEST(CpuPool, MaximaOfOtherNumbersMatchTheReference) {
+  expect_number_pools<std::uint8_t>();
+  expect_number_pools<std::int8_t>();
+  expect_number_pools<double>();
+}
+
 struct PlaneCase {
   Shape image;  ///< rows and columns
   Shape kernel;

@@ -4,6 +4,7 @@
 
 #include "kernels/bytes/bytes.h"
 #include "kernels/image/pool_row.h"
+#include "ops/image/pool/number_pool.h"
 #include "ops/image/pool/plane_pool.h"
 #include "ops/image/pool/pool_batch.h"
 #include "ops/image/pool/pool_places.h"
@@ -83,6 +84,7 @@ bool gives_places(const sluice_op& op) {
 
 Status check_max_pool(const sluice_op& op) {
   if (gives_places(op)) return check_pool_places(op);
+  if (is_number_pool(op)) return check_pool_window(op);
   if (!is_bytes(op)) return check_average_pool(op);
   const sluice_tensor& x = op.inputs[0].tensor;
   const bool is_blocked = x.layout == SLUICE_LAYOUT_C16 && (x.rank == 3 || x.rank == 4);
@@ -263,6 +265,7 @@ Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
   const Window window = pool_window(op);
   if (Status status = check_extents(window); !status.is_ok()) return status;
   const PoolShape shape = pool_shape(op);
+  if (is_number_pool(op)) return make_number_pool(op, window, isa, kernel);
   if (is_bytes(op)) {
     *kernel = std::make_unique<BytePool>(op, isa);
   } else if (kKind == PoolKind::kMax && shape.pixel == 1 &&
