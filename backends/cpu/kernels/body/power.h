@@ -2,9 +2,10 @@
 
 // Powers of floats in vectors. Included by kernel sources only.
 //
-// Positive normal bases go through doubles, whose logarithm and exponential are exact enough for the
-// nearest float in nearly all cases: within 1 unit in the last place, as functions_test.cc measures.
-// The C library computes lanes of other bases, and of exponents that are no finite numbers.
+// Positive normal bases go through doubles, whose logarithm and exponential are exact enough for
+// the nearest float in nearly all cases: within 1 unit in the last place, as functions_test.cc
+// measures. The C library computes lanes of other bases, and of exponents that are no finite
+// numbers.
 
 #include "core/simd.h"
 #include "kernels/elements/double_vectors.h"

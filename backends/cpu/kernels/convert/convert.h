@@ -48,8 +48,8 @@ SLUICE_CPU_EACH_ISA(void to_floats(Storage storage, const void* from, std::int64
 SLUICE_CPU_EACH_ISA(void from_floats(Storage storage, const float* from, std::int64_t count,
                                      void* to);)
 
-/// Cuts doubles to floats whose last bit is set if anything was cut: rounding those to 16 bits gives
-/// what rounding the doubles at once does. NaN stays.
+/// Cuts doubles to floats whose last bit is set if anything was cut: rounding those to 16 bits
+/// gives what rounding the doubles at once does. NaN stays.
 SLUICE_CPU_EACH_ISA(void cut_to_floats(const double* from, std::int64_t count, float* to);)
 
 }  // namespace sluice::cpu

@@ -208,8 +208,8 @@ SLUICE_CPU_INLINE auto apply(T a, T b) {
   }
 }
 
-/// A loop per combination of steps, so that each has strides that the compiler knows. What is written
-/// may lie where the same elements are read.
+/// A loop per combination of steps, so that each has strides that the compiler knows. What is
+/// written may lie where the same elements are read.
 template <TypedOp kOp, typename T>
 void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int64_t b_step,
           void* out_data, std::int64_t count) {

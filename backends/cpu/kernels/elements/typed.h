@@ -45,13 +45,13 @@ enum class TypedOp : std::uint8_t {
   kRound,  ///< to the nearest integer, ties to even
   kInvert,
   kIsZero,
-  kIsNan,           ///< of floats, as is the next one
-  kIsInfinite,      ///< either infinity
-  kIsF16Nan,        ///< of the bits of a float, which are a u16, as are the next three
-  kIsF16Infinite,   ///< either infinity
+  kIsNan,          ///< of floats, as is the next one
+  kIsInfinite,     ///< either infinity
+  kIsF16Nan,       ///< of the bits of a float, which are a u16, as are the next three
+  kIsF16Infinite,  ///< either infinity
   kIsBf16Nan,
   kIsBf16Infinite,  ///< either infinity
-  kExp,         ///< of f64, as are those that follow (kernels/elements/double_functions.h)
+  kExp,             ///< of f64, as are those that follow (kernels/elements/double_functions.h)
   kLog,
   kReciprocal,
   kSigmoid,
@@ -80,8 +80,8 @@ using WhereLoop = void (*)(const std::uint8_t* where, const void* a, const void*
 SLUICE_CPU_EACH_ISA(WhereLoop where_loop(std::int64_t element_bytes);)
 
 /// Converts `count` numbers as Cast does: towards zero; too large ones to the nearest integer of 32
-/// or 64 bits, of which shorter types and those without a sign keep the low bits; NaN to 0. Positive
-/// ones become the nearest u64. To bool: 1 if not 0.
+/// or 64 bits, of which shorter types and those without a sign keep the low bits; NaN to 0.
+/// Positive ones become the nearest u64. To bool: 1 if not 0.
 using ConvertLoop = void (*)(const void* from, void* to, std::int64_t count);
 SLUICE_CPU_EACH_ISA(ConvertLoop convert_loop(Number from, Number to, bool to_bool);)
 

@@ -72,7 +72,8 @@ SLUICE_CPU_INLINE T extreme_of(const T* x, std::int64_t count) {
   if constexpr (kIsFloat<T>) {
     if (any((VecI)nans)) return static_cast<T>(__builtin_nanf(""));
   }
-  best[0] = beyond<kLargest>(beyond<kLargest>(best[0], best[1]), beyond<kLargest>(best[2], best[3]));
+  best[0] =
+      beyond<kLargest>(beyond<kLargest>(best[0], best[1]), beyond<kLargest>(best[2], best[3]));
   T lanes[kWidth];
   __builtin_memcpy(lanes, &best[0], sizeof lanes);
   for (int width = kWidth / 2; width > 0; width /= 2) {

@@ -24,11 +24,10 @@ SLUICE_CPU_INLINE VectorOf<T> column_of(const T* x, std::int64_t s) {
   } else if constexpr (kLanesOf<T> == 4) {
     return VectorOf<T>{x[0], x[s], x[2 * s], x[3 * s]};
   } else if constexpr (kLanesOf<T> == 8) {
-    return VectorOf<T>{x[0],     x[s],     x[2 * s], x[3 * s],
-                       x[4 * s], x[5 * s], x[6 * s], x[7 * s]};
+    return VectorOf<T>{x[0], x[s], x[2 * s], x[3 * s], x[4 * s], x[5 * s], x[6 * s], x[7 * s]};
   } else {
-    return VectorOf<T>{x[0],     x[s],     x[2 * s],  x[3 * s],  x[4 * s],  x[5 * s],
-                       x[6 * s], x[7 * s], x[8 * s],  x[9 * s],  x[10 * s], x[11 * s],
+    return VectorOf<T>{x[0],      x[s],      x[2 * s],  x[3 * s], x[4 * s],  x[5 * s],
+                       x[6 * s],  x[7 * s],  x[8 * s],  x[9 * s], x[10 * s], x[11 * s],
                        x[12 * s], x[13 * s], x[14 * s], x[15 * s]};
   }
 }

@@ -132,8 +132,7 @@ SLUICE_CPU_INLINE FoldOf<T> fold_lanes(const T* x, std::int64_t count) {
     VectorOf<I> lane;
     for (int l = 0; l < kWidth; ++l) lane[l] = static_cast<I>(l);
     const VectorOf<I> is_new = lane >= all_of(static_cast<I>(kWidth - (count - i)));
-    folds[1] = join_lanes<kKind>(folds[1],
-                                 is_new ? lanes_of<kKind>(x + count - kWidth) : nothing);
+    folds[1] = join_lanes<kKind>(folds[1], is_new ? lanes_of<kKind>(x + count - kWidth) : nothing);
   }
   folds[0] = join_lanes<kKind>(join_lanes<kKind>(folds[0], folds[1]),
                                join_lanes<kKind>(folds[2], folds[3]));

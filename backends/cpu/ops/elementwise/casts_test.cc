@@ -104,7 +104,9 @@ void expect_from_halves(const std::vector<std::uint16_t>& bits, bool is_bool = f
   for (const sluice_element_type half : kHalves) {
     expect_agreement(
         [&](TestOp& op) {
-          op.input<std::uint16_t>({count}, bits).set_input_type(0, half).template output<To>({count});
+          op.input<std::uint16_t>({count}, bits)
+              .set_input_type(0, half)
+              .template output<To>({count});
           if (is_bool) op.set_output_type(0, plugin::kBool);
         },
         {.kind = "Cast", .version = 13, .float_outputs = {}});

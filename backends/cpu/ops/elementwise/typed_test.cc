@@ -307,9 +307,22 @@ TEST(CpuTyped, ChoosesElementsOfEveryWidth) {
 /// Edges of doubles: halves between integers, integers that have no fraction left, and no numbers.
 std::vector<double> edges_of_doubles(std::int64_t count) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const double some[] = {0.0,        -0.0,      0.5,       -0.5,      1.5,   2.5,
-                         -2.5,       1e300,     -1e300,    kInfinity, -7.25, -kInfinity,
-                         4503599627370495.5, 9007199254740993.0, 1e-300, -1e-300,
+  const double some[] = {0.0,
+                         -0.0,
+                         0.5,
+                         -0.5,
+                         1.5,
+                         2.5,
+                         -2.5,
+                         1e300,
+                         -1e300,
+                         kInfinity,
+                         -7.25,
+                         -kInfinity,
+                         4503599627370495.5,
+                         9007199254740993.0,
+                         1e-300,
+                         -1e-300,
                          std::numeric_limits<double>::quiet_NaN()};
   std::vector<double> x;
   for (std::int64_t i = 0; i < count; ++i) x.push_back(some[static_cast<std::size_t>(i % 17)]);
@@ -320,9 +333,7 @@ TEST(CpuTyped, AgreesOnFunctionsOfDoublesOfEveryLength) {
   for (const char* kind : {"Relu", "Floor", "Ceil", "Round", "Sin", "Cos"}) {
     for (const std::int64_t n : {1, 7, 17, 33, 100, 5000}) {
       expect_agreement(
-          [&](TestOp& op) {
-            op.input<double>({n}, edges_of_doubles(n)).output<double>({n});
-          },
+          [&](TestOp& op) { op.input<double>({n}, edges_of_doubles(n)).output<double>({n}); },
           {.kind = kind, .version = 14, .float_outputs = {}, .double_outputs = {0}});
     }
   }

@@ -85,7 +85,8 @@ TEST(CpuPool, MaximaKeepWhatIsNoNumberInEveryRow) {
 }
 
 template <typename T>
-void expect_number_pool(std::int64_t n, const Shape& kernel, const Shape& strides, const Shape& pads) {
+void expect_number_pool(std::int64_t n, const Shape& kernel, const Shape& strides,
+                        const Shape& pads) {
   const std::int64_t rows = (9 + pads[0] + pads[2] - kernel[0]) / strides[0] + 1;
   const std::int64_t cols = (n + pads[1] + pads[3] - kernel[1]) / strides[1] + 1;
   std::vector<T> x;
@@ -102,7 +103,9 @@ void expect_number_pool(std::int64_t n, const Shape& kernel, const Shape& stride
         op.input<T>({2, 3, 9, n}, x).template output<T>({2, 3, rows, cols});
         op.attribute("kernel_shape", kernel).attribute("strides", strides).attribute("pads", pads);
       },
-      {.kind = "MaxPool", .version = 12, .float_outputs = {},
+      {.kind = "MaxPool",
+       .version = 12,
+       .float_outputs = {},
        .double_outputs = std::is_same_v<T, double> ? std::vector<int>{0} : std::vector<int>{}});
 }
 

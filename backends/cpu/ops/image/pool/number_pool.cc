@@ -82,9 +82,10 @@ Status make_number_pool(const sluice_op& op, const Window& window, Isa isa,
                         std::unique_ptr<Kernel>* kernel) {
   const Extent in = spatial_extent(plugin::dims_of(op.inputs[0].tensor));
   const Extent out = spatial_extent(plugin::dims_of(op.outputs[0].tensor));
-  const double reach = static_cast<double>(window.pad_begin.w) +
-                       static_cast<double>(out.w) * static_cast<double>(window.stride.w) +
-                       static_cast<double>(window.kernel.w) * static_cast<double>(window.dilation.w);
+  const double reach =
+      static_cast<double>(window.pad_begin.w) +
+      static_cast<double>(out.w) * static_cast<double>(window.stride.w) +
+      static_cast<double>(window.kernel.w) * static_cast<double>(window.dilation.w);
   if (reach > 4.0 * static_cast<double>(in.w) + 1024) {
     return plugin::unimplemented("windows far behind the image");
   }
