@@ -213,12 +213,30 @@ class TypedFold : public TypedKernel {
     // Clip folds its lower bound with kAtLeast and its upper one with kAtMost.
     lower_ = SLUICE_CPU_PICK(isa, typed_loop)(TypedOp::kAtMost, type);
     checks_divisors_ = divides(meaning.op) && type != Number::kF32 && type != Number::kF64;
+    if (!checks_divisors_) return;
+    divisors_ = plugin::num_elements(op.inputs[1].tensor);
+    if (divisors_ > kFewDivisors) pieces_ = kPieces;
   }
 
-  void run(const Run& run, int, const Worker& worker) const override {
-    // The first worker looks at all divisors. The others go on: an integer divided by 0 does not
-    // trap.
-    if (checks_divisors_ && worker.index == 0) check_divisors(run);
+  int phases() const override { return pieces_ > 1 ? 2 : 1; }
+  std::int64_t shared_bytes() const override { return pieces_ > 1 ? pieces_ : 0; }
+
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    // An integer divided by 0 does not trap, so what finds one may come later. All workers look at
+    // many divisors, and the first one says in the second phase what they have found.
+    auto* found = reinterpret_cast<std::uint8_t*>(run.shared());
+    if (phase == 1) {
+      if (worker.index == 0 && std::find(found, found + pieces_, 1) != found + pieces_) refuse(run);
+      return;
+    }
+    if (pieces_ > 1) {
+      const Share share = share_of(pieces_, 1, worker);
+      for (std::int64_t i = share.begin; i < share.end; ++i) {
+        found[i] = has_zero(run, share_of(divisors_, 1, {static_cast<int>(i), kPieces})) ? 1 : 0;
+      }
+    } else if (checks_divisors_ && worker.index == 0 && has_zero(run, {0, divisors_})) {
+      refuse(run);
+    }
     walk_.run(worker, [&](const std::vector<std::int64_t>& offsets, std::int64_t count) {
       // What a loop passes on to the next one stays in the first cache.
       const std::int64_t piece = op().num_inputs > 2 ? kNear : count;
@@ -236,6 +254,8 @@ class TypedFold : public TypedKernel {
 
  private:
   static constexpr std::int64_t kNear = 2048;  ///< elements
+  static constexpr std::int64_t kFewDivisors = 4096;
+  static constexpr int kPieces = 64;
 
   /// The elements from `first` on, behind `offsets`.
   void fold(const Run& run, const std::vector<std::int64_t>& offsets, std::int64_t first,
@@ -274,10 +294,14 @@ class TypedFold : public TypedKernel {
     if (step != 0) std::memmove(out, from, static_cast<std::size_t>(count * bytes));
   }
 
-  void check_divisors(const Run& run) const {
-    const sluice_tensor& divisors = op().inputs[1].tensor;
-    if (!has_zero_(run.input<void>(1), element_bytes(divisors), plugin::num_elements(divisors)))
-      return;
+  /// Whether one of those divisors is 0.
+  bool has_zero(const Run& run, Share divisors) const {
+    const std::int64_t bytes = element_bytes(op().inputs[1].tensor);
+    return has_zero_(run.input<std::byte>(1) + divisors.begin * bytes, bytes,
+                     divisors.end - divisors.begin);
+  }
+
+  void refuse(const Run& run) const {
     run.fail(plugin::invalid_argument(plugin::kind_of(op()) + ": integer division by zero"));
   }
 
@@ -286,6 +310,8 @@ class TypedFold : public TypedKernel {
   TypedLoop lower_;
   decltype(&portable::has_zero) has_zero_;
   bool checks_divisors_;
+  std::int64_t divisors_ = 0;
+  int pieces_ = 1;  ///< in which all workers look at the divisors
 };
 
 class TypedWhere : public TypedKernel {

@@ -207,6 +207,27 @@ TEST(CpuTyped, RefusesDivisionByZero) {
   }
 }
 
+/// All workers look at many divisors.
+TEST(CpuTyped, RefusesDivisionByAZeroAnywhereAmongManyDivisors) {
+  constexpr std::int64_t kCount = 5000;
+  for (const std::int64_t zero : {-1, 0, 77, 2500, 4999}) {
+    for (const int workers : {1, 2, 3}) {
+      std::vector<std::int32_t> divisors(kCount, 3);
+      if (zero >= 0) divisors[static_cast<std::size_t>(zero)] = 0;
+      TestOp op("Div", "", 14);
+      op.input<std::int32_t>({kCount}, std::vector<std::int32_t>(kCount, 21));
+      op.input<std::int32_t>({kCount}, divisors).output<std::int32_t>({kCount});
+      const Status status = op.run(Backend(), workers);
+      if (zero >= 0) {
+        EXPECT_EQ(status.code, SLUICE_INVALID_ARGUMENT) << zero << " of " << workers;
+        continue;
+      }
+      ASSERT_TRUE(status.is_ok());
+      EXPECT_EQ(op.result<std::int32_t>(), std::vector<std::int32_t>(kCount, 7));
+    }
+  }
+}
+
 TEST(CpuTyped, AgreesOnLogic) {
   const std::vector<std::uint8_t> a = {0, 1, 0, 1, 1};
   const std::vector<std::uint8_t> b = {0, 0, 1, 1, 0};
