@@ -35,6 +35,23 @@ SLUICE_CPU_INLINE VectorOf<T> all_of(T x) {
   return x - VectorOf<T>{};
 }
 
+/// The first numbers of as many rows as a vector of numbers of at least 32 bits has lanes. Rows are
+/// `s` numbers apart.
+template <typename T>
+SLUICE_CPU_INLINE VectorOf<T> column_of(const T* x, std::int64_t s) {
+  if constexpr (kLanesOf<T> == 2) {
+    return VectorOf<T>{x[0], x[s]};
+  } else if constexpr (kLanesOf<T> == 4) {
+    return VectorOf<T>{x[0], x[s], x[2 * s], x[3 * s]};
+  } else if constexpr (kLanesOf<T> == 8) {
+    return VectorOf<T>{x[0], x[s], x[2 * s], x[3 * s], x[4 * s], x[5 * s], x[6 * s], x[7 * s]};
+  } else {
+    return VectorOf<T>{x[0],      x[s],      x[2 * s],  x[3 * s], x[4 * s],  x[5 * s],
+                       x[6 * s],  x[7 * s],  x[8 * s],  x[9 * s], x[10 * s], x[11 * s],
+                       x[12 * s], x[13 * s], x[14 * s], x[15 * s]};
+  }
+}
+
 /// The larger or smaller of two, or of the lanes of two vectors; `b` if either is NaN.
 template <bool kLargest, typename V>
 SLUICE_CPU_INLINE V beyond(V a, V b) {

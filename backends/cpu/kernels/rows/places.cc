@@ -16,22 +16,6 @@ SLUICE_CPU_INLINE auto takes_place(V a, V b) {
 /// Rows of so few numbers are looked at side by side, a row in each lane.
 constexpr std::int64_t kShortRow = 32;
 
-/// The first numbers of as many rows as a vector has lanes.
-template <typename T>
-SLUICE_CPU_INLINE VectorOf<T> column_of(const T* x, std::int64_t s) {
-  if constexpr (kLanesOf<T> == 2) {
-    return VectorOf<T>{x[0], x[s]};
-  } else if constexpr (kLanesOf<T> == 4) {
-    return VectorOf<T>{x[0], x[s], x[2 * s], x[3 * s]};
-  } else if constexpr (kLanesOf<T> == 8) {
-    return VectorOf<T>{x[0], x[s], x[2 * s], x[3 * s], x[4 * s], x[5 * s], x[6 * s], x[7 * s]};
-  } else {
-    return VectorOf<T>{x[0],      x[s],      x[2 * s],  x[3 * s], x[4 * s],  x[5 * s],
-                       x[6 * s],  x[7 * s],  x[8 * s],  x[9 * s], x[10 * s], x[11 * s],
-                       x[12 * s], x[13 * s], x[14 * s], x[15 * s]};
-  }
-}
-
 template <bool kLargest, bool kTakesLast, typename T>
 SLUICE_CPU_INLINE void places_of_rows(const T* x, std::int64_t axis, std::int64_t* y) {
   using I = SignedOf<T>;

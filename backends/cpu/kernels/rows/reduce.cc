@@ -1,5 +1,6 @@
 #include "kernels/rows/reduce.h"
 
+#include "kernels/rows/number_folds.h"
 #include "kernels/rows/row_folds.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -147,7 +148,7 @@ void fold_columns(const ReducePlan& plan, const float* x, int lanes, float* y) {
   }
 }
 
-/// Rows so short that one number after the other takes less time than a vector of each row.
+/// Rows so short that a row in each lane takes less time than a vector of each row.
 constexpr std::int64_t kShortRow = 8;
 
 template <ReduceKind kKind>
@@ -171,6 +172,16 @@ SLUICE_CPU_INLINE float fold_short_row(const float* x, std::int64_t count) {
   return result;
 }
 
+/// A row in each lane.
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE Vec fold_short_rows(const float* x, std::int64_t count) {
+  Vec result = prepare<kKind>(column_of(x, count));
+  for (std::int64_t i = 1; i < count; ++i) {
+    result = fold<kKind>(result, prepare<kKind>(column_of(x + i, count)));
+  }
+  return result;
+}
+
 /// The results of kLanes rows are finished together.
 template <ReduceKind kKind>
 void run_short_rows(const ReducePlan& plan, const float* x, float* y, const Share& share) {
@@ -178,11 +189,14 @@ void run_short_rows(const ReducePlan& plan, const float* x, float* y, const Shar
     const std::int64_t left = share.end - o;
     const int rows = static_cast<int>(left < kLanes ? left : kLanes);
     const float* from = x + o * plan.axis;
-    float folds[kLanes] = {};
-    for (int r = 0; r < rows; ++r) {
-      folds[r] = fold_short_row<kKind>(from + r * plan.axis, plan.axis);
+    Vec folded = {};
+    if (rows == kLanes) {
+      folded = fold_short_rows<kKind>(from, plan.axis);
+    } else {
+      for (int r = 0; r < rows; ++r) {
+        folded[r] = fold_short_row<kKind>(from + r * plan.axis, plan.axis);
+      }
     }
-    const Vec folded = load(folds);
     store_first(y + o, finish(plan, folded), rows);
     const VecI doubtful = are_doubtful<kKind>(plan, folded);
     if (!any(doubtful)) continue;
