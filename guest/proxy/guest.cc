@@ -46,7 +46,7 @@ Guest::~Guest() {
   release(default_stream_);
   for (auto& [number, exec] : graph_execs.all()) driver().graph_exec_destroy(exec);
   for (auto& [number, graph] : graphs.all()) driver().graph_destroy(graph);
-  for (auto& [number, event] : events.all()) driver().event_destroy(event);
+  for (auto& [number, event] : events.all()) driver().event_destroy(event.event);
   for (const auto& [address, memory] : memory_) {
     if (!memory.is_variable) driver().mem_free_async(address, memory_stream_.stream);
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,12 @@ struct GuestStream {
   bool has_new_work = false;       ///< the default stream must wait for it
   bool is_behind_default = false;  ///< it must wait for new work of the default stream
   cuda::CuEvent tail = nullptr;    ///< of its last work, for that order; made when first needed
+};
+
+struct GuestEvent {
+  cuda::CuEvent event = nullptr;
+  /// The stream in which it was recorded last; none in a capture.
+  std::optional<std::uint64_t> stream = {};
 };
 
 struct GuestLibrary {
@@ -140,7 +147,7 @@ class Guest {
   cuda::CuStream memory_stream() const { return memory_stream_.stream; }
 
   Table<GuestStream> streams;
-  Table<cuda::CuEvent> events;
+  Table<GuestEvent> events;
   Table<GuestLibrary> libraries;
   Table<GuestKernel> kernels;
   Table<cuda::CuGraph> graphs;

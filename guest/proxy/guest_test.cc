@@ -173,6 +173,56 @@ TEST_F(CountedStreams, GuestThatLeavesWithinACaptureGivesTheStreamsBackThatJoine
   EXPECT_EQ(num_destroyed, 0);
 }
 
+int num_waits = 0;  // of a stream for an event
+
+class CountedWaits : public EmulatedGuests {
+ protected:
+  void change(cuda::DriverTable& table) override {
+    static cuda::DriverTable emulated;
+    emulated = table;
+    table.stream_wait_event = [](cuda::CuStream stream, cuda::CuEvent event, unsigned flags) {
+      ++num_waits;
+      return emulated.stream_wait_event(stream, event, flags);
+    };
+  }
+};
+
+TEST_F(CountedWaits, StreamWaitsForEventsOfOthersAloneWhereverTheyWereRecordedLast) {
+  start();
+  CallingGuest guest(*device_);
+  const std::uint64_t stream = guest.make_stream(cuda::kStreamNonBlocking);
+  const std::uint64_t other = guest.make_stream(cuda::kStreamNonBlocking);
+  const std::uint64_t event = guest.make(CallKind::kEventCreate, HandleBody{});
+  const auto record = [&](std::uint64_t in) {
+    ASSERT_EQ(guest.ask(CallKind::kEventRecord, HandleBody{.handle = event, .other = in}),
+              CuResult::kSuccess);
+  };
+  const auto waits_of = [&](std::uint64_t one) {
+    num_waits = 0;
+    EXPECT_EQ(guest.ask(CallKind::kStreamWaitEvent, HandleBody{.handle = one, .other = event}),
+              CuResult::kSuccess);
+    return num_waits;
+  };
+  record(stream);
+  EXPECT_EQ(waits_of(stream), 0);
+  EXPECT_EQ(waits_of(other), 1);
+  record(other);
+  EXPECT_EQ(waits_of(stream), 1);
+  EXPECT_EQ(waits_of(other), 0);
+}
+
+TEST_F(CountedWaits, CapturedStreamStillRefusesItsOwnEarlierEvent) {
+  start();
+  CallingGuest guest(*device_);
+  const std::uint64_t stream = guest.make_stream(cuda::kStreamNonBlocking);
+  const std::uint64_t event = guest.make(CallKind::kEventCreate, HandleBody{});
+  ASSERT_EQ(guest.ask(CallKind::kEventRecord, HandleBody{.handle = event, .other = stream}),
+            CuResult::kSuccess);
+  ASSERT_EQ(guest.begin_capture(stream), CuResult::kSuccess);
+  EXPECT_EQ(guest.ask(CallKind::kStreamWaitEvent, HandleBody{.handle = stream, .other = event}),
+            CuResult::kCaptureIsolation);
+}
+
 /// A driver that answers questions to streams with a result of the test's choice.
 class AnsweringStreams : public EmulatedGuests {
  protected:

@@ -16,7 +16,7 @@ CuResult event_create(Guest& guest, const Call& call, Answer& answer) {
   cuda::CuEvent event = nullptr;
   const CuResult result = guest.driver().event_create(&event, body.flags);
   if (result != CuResult::kSuccess) return result;
-  answer.words[0] = guest.events.add(event);
+  answer.words[0] = guest.events.add({.event = event});
   if (answer.words[0] != 0) return CuResult::kSuccess;
   guest.driver().event_destroy(event);
   return CuResult::kOutOfMemory;
@@ -24,40 +24,43 @@ CuResult event_create(Guest& guest, const Call& call, Answer& answer) {
 
 CuResult event_destroy(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<HandleBody>(call.body);
-  const cuda::CuEvent* const event = guest.events.find(body.handle);
+  const GuestEvent* const event = guest.events.find(body.handle);
   if (event == nullptr) return CuResult::kInvalidHandle;
-  const CuResult result = guest.driver().event_destroy(*event);
+  const CuResult result = guest.driver().event_destroy(event->event);
   guest.events.remove(body.handle);
   return result;
 }
 
 CuResult event_record(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<HandleBody>(call.body);
-  const cuda::CuEvent* const event = guest.events.find(body.handle);
+  GuestEvent* const event = guest.events.find(body.handle);
   GuestStream* stream = nullptr;
-  const CuResult result = guest.enter(body.other, &stream);
+  CuResult result = guest.enter(body.other, &stream);
   if (result != CuResult::kSuccess) return result;
   if (event == nullptr) return CuResult::kInvalidHandle;
-  return guest.driver().event_record(*event, stream->stream);
+  event->stream.reset();
+  result = guest.driver().event_record(event->event, stream->stream);
+  if (result == CuResult::kSuccess && !guest.is_in_capture(*stream)) event->stream = body.other;
+  return result;
 }
 
 CuResult event_wait(Guest& guest, const Call& call, Answer& /*answer*/) {
-  const cuda::CuEvent* const event = guest.events.find(from_body<HandleBody>(call.body).handle);
-  return event != nullptr ? guest.driver().event_synchronize(*event) : CuResult::kInvalidHandle;
+  const GuestEvent* const event = guest.events.find(from_body<HandleBody>(call.body).handle);
+  return event != nullptr ? guest.driver().event_synchronize(event->event) : CuResult::kInvalidHandle;
 }
 
 CuResult event_ask(Guest& guest, const Call& call, Answer& /*answer*/) {
-  const cuda::CuEvent* const event = guest.events.find(from_body<HandleBody>(call.body).handle);
-  return event != nullptr ? guest.driver().event_query(*event) : CuResult::kInvalidHandle;
+  const GuestEvent* const event = guest.events.find(from_body<HandleBody>(call.body).handle);
+  return event != nullptr ? guest.driver().event_query(event->event) : CuResult::kInvalidHandle;
 }
 
 CuResult event_elapsed(Guest& guest, const Call& call, Answer& answer) {
   const auto body = from_body<HandleBody>(call.body);
-  const cuda::CuEvent* const start = guest.events.find(body.handle);
-  const cuda::CuEvent* const end = guest.events.find(body.other);
+  const GuestEvent* const start = guest.events.find(body.handle);
+  const GuestEvent* const end = guest.events.find(body.other);
   if (start == nullptr || end == nullptr) return CuResult::kInvalidHandle;
   float milliseconds = 0;
-  const CuResult result = guest.driver().event_elapsed_time(&milliseconds, *start, *end);
+  const CuResult result = guest.driver().event_elapsed_time(&milliseconds, start->event, end->event);
   answer.words[0] = std::bit_cast<std::uint32_t>(milliseconds);
   return result;
 }

@@ -45,20 +45,20 @@ CuResult stream_ask(Guest& guest, const Call& call, Answer& /*answer*/) {
 }
 
 /// A stream that waits for an event of a captured one joins its capture; the default stream cannot.
+/// A wait for the stream's own event is left out: the order is there.
 CuResult stream_wait_event(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<HandleBody>(call.body);
-  const cuda::CuEvent* const event = guest.events.find(body.other);
+  const GuestEvent* const event = guest.events.find(body.other);
   GuestStream* stream = nullptr;
   CuResult result = guest.enter(body.handle, &stream);
   if (result == CuResult::kSuccess && event == nullptr) result = CuResult::kInvalidHandle;
   if (result == CuResult::kSuccess && body.handle == kDefaultStream && guest.is_capturing() &&
-      guest.driver().event_query(*event) == CuResult::kCapturedEvent) {
+      guest.driver().event_query(event->event) == CuResult::kCapturedEvent) {
     result = CuResult::kCaptureImplicit;
   }
-  if (result == CuResult::kSuccess) {
-    result = guest.driver().stream_wait_event(stream->stream, *event, 0);
-  }
-  return result;
+  if (result != CuResult::kSuccess) return result;
+  if (event->stream == body.handle && !guest.is_in_capture(*stream)) return result;
+  return guest.driver().stream_wait_event(stream->stream, event->event, 0);
 }
 
 CuResult device_wait(Guest& guest, const Call& /*call*/, Answer& /*answer*/) {
