@@ -85,7 +85,8 @@ Result<Proxy> Proxy::start(const std::string& socket_path, const ProxyOptions& o
   posix_spawn_file_actions_adddup2(&plan.actions, listening.get(), kSocketFd);
   const auto id =
       plan.start(program, {program, options.backend, std::to_string(options.memory_bytes),
-                           options.machine, options.transfer_policy});
+                           options.machine, options.transfer_policy,
+                           std::to_string(options.transfer_blocks_in_flight)});
   if (id.is_ok()) return Proxy(*id, socket_path);
   unlink(socket_path.c_str());
   return id.status();

@@ -18,6 +18,7 @@ struct ProxyOptions {
   std::string machine;             ///< of the emulator; empty: its default
   /// Of guests' copies: the name of a device::TransferPolicy.
   std::string transfer_policy = "weighted";
+  std::int32_t transfer_blocks_in_flight = 2;  ///< of guests' copies, in each direction
 };
 
 /// A running proxy. It ends with this object, and with the thread that started it. Move-only.

@@ -1,6 +1,7 @@
-// `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE TRANSFER_POLICY`: started by `sluice guest`,
-// which gives it the listening socket as file 3. It ends with the thread that started it. Once its
-// device is lost it runs its program again, because nothing else makes the driver forget a fault.
+// `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE TRANSFER_POLICY BLOCKS_IN_FLIGHT`: started by
+// `sluice guest`, which gives it the listening socket as file 3. It ends with the thread that
+// started it. Once its device is lost it runs its program again, because nothing else makes the
+// driver forget a fault.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -23,7 +24,15 @@
 namespace {
 
 constexpr int kSocketFd = 3;
-constexpr int kWords = 5;  // with the program's name
+constexpr int kWords = 6;  // with the program's name
+
+/// Whether all of `word` is a number.
+template <typename T>
+bool read(std::string_view word, T& number) {
+  const char* const end = word.data() + word.size();
+  const auto parsed = std::from_chars(word.data(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end;
+}
 
 }  // namespace
 
@@ -53,6 +62,19 @@ int fail(std::string_view why) {
   return 1;
 }
 
+/// Fails: kInvalidArgument for words that name none.
+Result<device::TransferOptions> copy_options(std::string_view policy, std::string_view blocks) {
+  device::TransferOptions options;
+  const auto found = device::find_policy(policy);
+  if (!found) return invalid_argument("there is no transfer policy {}", policy);
+  options.policy = *found;
+  if (!read(blocks, options.blocks_in_flight)) {
+    return invalid_argument("\"{}\" is no number of blocks", blocks);
+  }
+  SLUICE_TRY(check(options));
+  return options;
+}
+
 int run_proxy(char** argv, std::uint64_t memory_bytes) {
   const std::string_view backend = argv[1];
   OpenedDriver opened;
@@ -61,9 +83,9 @@ int run_proxy(char** argv, std::uint64_t memory_bytes) {
                                   : cuda::open_driver(cuda::kDriverLibrary, &opened.table);
   if (!status.is_ok()) return fail(status.text);
   SharedDeviceOptions options;
-  const auto policy = device::find_policy(argv[4]);
-  if (!policy) return fail("there is no such transfer policy");
-  options.copies.policy = *policy;
+  const auto copies = copy_options(argv[4], argv[5]);
+  if (!copies.is_ok()) return fail(copies.status().message());
+  options.copies = *copies;
   const auto device = SharedDevice::create(opened.table, std::move(opened.owner), options);
   if (!device.is_ok()) return fail(device.status().message());
   GuestLimits limits;
@@ -84,9 +106,7 @@ int main(int argc, char** argv) {
   for (const int number : {SIGINT, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::uint64_t memory_bytes = 0;
-  const std::string_view memory = argc == kWords ? argv[2] : "";
-  const auto parsed = std::from_chars(memory.data(), memory.data() + memory.size(), memory_bytes);
-  if (argc != kWords || parsed.ec != std::errc() || fcntl(kSocketFd, F_GETFD) < 0 ||
+  if (argc != kWords || !read(argv[2], memory_bytes) || fcntl(kSocketFd, F_GETFD) < 0 ||
       close_range(kSocketFd + 1, ~0U, 0) != 0) {
     std::fprintf(stderr, "sluice-guest-proxy is started by sluice guest\n");
     return 2;

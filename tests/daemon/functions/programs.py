@@ -187,14 +187,15 @@ def processes_end_with_their_function_and_with_the_daemon(folder: Path) -> None:
         eventually(lambda: not any(is_alive(one) for one in others), why="all end with the daemon")
 
 
-def proxies_take_the_daemons_transfer_policy(folder: Path) -> None:
-    with programs(folder, "--worker-user", "", "--transfer-policy", "strict") as (daemon, place):
+def proxies_take_the_daemons_transfers(folder: Path) -> None:
+    flags = ("--transfer-policy", "strict", "--transfer-blocks-in-flight", "3")
+    with programs(folder, "--worker-user", "", *flags) as (daemon, place):
         sluice = at(daemon)
         deploy(sluice, place / "by_hand", to="reply 1")
         same(ask(sluice, folder, "by_hand", words(1)), words(2))
         started = [Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0") for one in descendants(daemon.process.pid)]
         [proxy] = [said for said in started if said[0].endswith(b"/sluice-guest-proxy")]
-        same(proxy[-2], b"strict")  # before the last NUL
+        same(proxy[-3:-1], [b"strict", b"3"])  # before the last NUL
 
 
 def program_sees_no_secrets_of_the_daemons_variables(folder: Path) -> None:
@@ -260,7 +261,7 @@ if __name__ == "__main__":
         failure_of_a_program_is_the_requests_alone,
         program_beyond_its_time_is_ended_with_its_children,
         processes_end_with_their_function_and_with_the_daemon,
-        proxies_take_the_daemons_transfer_policy,
+        proxies_take_the_daemons_transfers,
         program_sees_no_secrets_of_the_daemons_variables,
         deployment_comes_back_with_the_daemon,
         daemon_refuses_programs_that_its_operator_did_not_allow,

@@ -65,6 +65,11 @@ class GuestCommand : public Command {
     options.add("--transfer-policy", proxy_.transfer_policy, "Order in which the guests' copies go")
         .one_of({"weighted", "round-robin", "deadline", "strict"})
         .shows_default();
+    options
+        .add("--transfer-blocks-in-flight", proxy_.transfer_blocks_in_flight,
+             "Blocks of their copies that go at once, in each direction")
+        .between(1, 4)
+        .shows_default();
     options.add("--machine", proxy_.machine, "The machine that cuda-emulated stands for");
   }
 
