@@ -22,6 +22,7 @@ const EntryTable& entry_table() {
     fill_event_entries(table);
     fill_code_entries(table);
     fill_graph_entries(table);
+    fill_offer_entries(table);
     return table;
   }();
   return kTable;
@@ -48,7 +49,8 @@ Guest::~Guest() {
   for (auto& [number, graph] : graphs.all()) driver().graph_destroy(graph);
   for (auto& [number, event] : events.all()) driver().event_destroy(event.event);
   for (const auto& [address, memory] : memory_) {
-    if (!memory.is_variable) driver().mem_free_async(address, memory_stream_.stream);
+    if (memory.is_variable || memory.offered != nullptr) continue;
+    driver().mem_free_async(address, memory_stream_.stream);
   }
   release(memory_stream_);
 }
@@ -212,7 +214,7 @@ CuResult Guest::allocate(std::uint64_t bytes, cuda::CuStream stream, std::uint64
     give_quota(counted(bytes));
     return result;
   }
-  memory_[*address] = {bytes, false};
+  memory_[*address] = {.bytes = bytes, .is_in_order = stream != memory_stream_.stream};
   return CuResult::kSuccess;
 }
 
@@ -223,15 +225,62 @@ CuResult Guest::add_variable(GuestLibrary& library, std::uint64_t address, std::
     return CuResult::kOutOfMemory;
   }
   library.variable_bytes -= counted_before;
-  memory_[address] = {bytes, true};
+  memory_[address] = {.bytes = bytes, .is_variable = true};
   return CuResult::kSuccess;
 }
 
 CuResult Guest::free(std::uint64_t address, cuda::CuStream stream) {
   const auto found = memory_.find(address);
-  if (found == memory_.end() || found->second.is_variable) return CuResult::kInvalidValue;
-  const CuResult result = driver().mem_free_async(address, stream);
+  if (found == memory_.end() || found->second.is_variable || found->second.num_opened > 0) {
+    return CuResult::kInvalidValue;
+  }
+  const CuResult result = found->second.offered != nullptr
+                              ? wait_for_all()  // another guest may give it back
+                              : driver().mem_free_async(address, stream);
   if (result != CuResult::kSuccess) return result;
+  give_quota(counted(found->second.bytes));
+  memory_.erase(found);
+  return CuResult::kSuccess;
+}
+
+CuResult Guest::offer(std::uint64_t address, std::string* key) {
+  const auto found = memory_.find(address);
+  if (found == memory_.end()) return CuResult::kInvalidValue;
+  GuestMemory& memory = found->second;
+  if (memory.is_variable || memory.is_in_order || memory.num_opened > 0) {
+    return CuResult::kInvalidValue;
+  }
+  if (memory.offered == nullptr) memory.offered = device_.offers().add(address, memory.bytes);
+  if (memory.offered == nullptr) return CuResult::kNotSupported;
+  *key = memory.offered->key();
+  return CuResult::kSuccess;
+}
+
+CuResult Guest::open(const std::string& key, std::uint64_t* address, std::uint64_t* bytes) {
+  auto offered = device_.offers().find(key);
+  if (offered == nullptr) return CuResult::kInvalidHandle;
+  *address = offered->address();
+  *bytes = offered->bytes();
+  if (const auto found = memory_.find(*address); found != memory_.end()) {
+    if (found->second.num_opened == 0) return CuResult::kInvalidContext;
+    ++found->second.num_opened;
+    return CuResult::kSuccess;
+  }
+  if (memory_.size() >= kMaxAllocations || !take_quota(counted(*bytes))) {
+    return CuResult::kOutOfMemory;
+  }
+  memory_[*address] = {.bytes = *bytes, .num_opened = 1, .offered = std::move(offered)};
+  return CuResult::kSuccess;
+}
+
+CuResult Guest::close(std::uint64_t address) {
+  const auto found = memory_.find(address);
+  if (found == memory_.end() || found->second.num_opened == 0) return CuResult::kInvalidValue;
+  if (found->second.num_opened == 1) {
+    const CuResult result = wait_for_all();
+    if (result != CuResult::kSuccess) return result;
+  }
+  if (--found->second.num_opened > 0) return CuResult::kSuccess;
   give_quota(counted(found->second.bytes));
   memory_.erase(found);
   return CuResult::kSuccess;

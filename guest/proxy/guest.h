@@ -73,7 +73,10 @@ struct GuestKernel {
 
 struct GuestMemory {
   std::uint64_t bytes = 0;
-  bool is_variable = false;  ///< of a module: cannot be freed
+  bool is_variable = false;                              ///< of a module: cannot be freed
+  bool is_in_order = false;                              ///< allocated in the order of a stream
+  std::uint64_t num_opened = 0;                          ///< times; 0: it is the guest's own
+  std::shared_ptr<const OfferedMemory> offered = {};     ///< keeps the memory, if not null
 };
 
 /// What a call gives back beside its result.
@@ -144,6 +147,14 @@ class Guest {
   cuda::CuResult free(std::uint64_t address, cuda::CuStream stream);
   /// Makes a variable of `library` the guest's. Fails: kOutOfMemory beyond the quota.
   cuda::CuResult add_variable(GuestLibrary& library, std::uint64_t address, std::uint64_t bytes);
+  /// The key by which others open memory at `address`. Fails: kInvalidValue for an address at which
+  /// no memory of cudaMalloc begins; kNotSupported without random numbers.
+  cuda::CuResult offer(std::uint64_t address, std::string* key);
+  /// Fails: kInvalidHandle for a key that nobody offers; kInvalidContext for the guest's own;
+  /// kOutOfMemory beyond the quota.
+  cuda::CuResult open(const std::string& key, std::uint64_t* address, std::uint64_t* bytes);
+  /// Waits for the guest's work. Fails: kInvalidValue for memory that it has not opened.
+  cuda::CuResult close(std::uint64_t address);
   cuda::CuStream memory_stream() const { return memory_stream_.stream; }
 
   Table<GuestStream> streams;
@@ -189,5 +200,6 @@ void fill_stream_entries(EntryTable& table);
 void fill_event_entries(EntryTable& table);
 void fill_code_entries(EntryTable& table);
 void fill_graph_entries(EntryTable& table);
+void fill_offer_entries(EntryTable& table);
 
 }  // namespace sluice::guest

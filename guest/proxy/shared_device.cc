@@ -143,6 +143,14 @@ void SharedDevice::give_stream(int priority, cuda::CuStream stream) {
   if (!is_kept) driver_.stream_destroy(stream);
 }
 
+void SharedDevice::free(std::uint64_t address) {
+  cuda::CuStream stream = nullptr;
+  if (take_stream(0, &stream) != CuResult::kSuccess) return;
+  driver_.mem_free_async(address, stream);
+  driver_.stream_synchronize(stream);
+  give_stream(0, stream);
+}
+
 /// The cache's key is short and two codes may have the same, so the bytes are compared.
 CuResult SharedDevice::load(DeviceCode code, bool has_variables,
                             std::shared_ptr<const Module>* module) {

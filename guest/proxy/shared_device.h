@@ -15,6 +15,7 @@
 #include "device/module_cache.h"
 #include "driver/driver_table.h"
 #include "guest/proxy/copy_turns.h"
+#include "guest/proxy/memory_offers.h"
 
 namespace sluice::guest {
 
@@ -107,6 +108,11 @@ class SharedDevice {
   /// Requires: the stream has no work and is not captured.
   void give_stream(int priority, cuda::CuStream stream);
 
+  MemoryOffers& offers() { return offers_; }
+  /// Gives memory of the pool back, and waits for that.
+  /// Requires: no work uses it.
+  void free(std::uint64_t address);
+
   const std::shared_ptr<ByteBudget>& code_budget() const { return code_budget_; }
   /// The module of these bytes. Guests share code that has no variables.
   cuda::CuResult load(DeviceCode code, bool has_variables, std::shared_ptr<const Module>* module);
@@ -117,7 +123,8 @@ class SharedDevice {
       : owner_(std::move(owner)),
         driver_(driver),
         code_budget_(std::make_shared<ByteBudget>(options.code_bytes)),
-        copies_(options.copies) {}
+        copies_(options.copies),
+        offers_(*this) {}
   cuda::CuResult open();
 
   const std::shared_ptr<void> owner_;
@@ -126,6 +133,7 @@ class SharedDevice {
   std::uint64_t memory_bytes_ = 0;
   device::ModuleCache<Module> modules_;
   CopyTurns copies_;
+  MemoryOffers offers_;
 
   cuda::CuContext context_ = nullptr;
   cuda::CuMemoryPool pool_ = nullptr;

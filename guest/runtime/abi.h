@@ -107,6 +107,11 @@ struct PointerAttributes {
   long reserved[8];
 };
 
+/// cudaIpcMemHandle_t, which programs pass by value: here, the proxy's key.
+struct IpcHandle {
+  char bytes[64];
+};
+
 struct LaunchConfig {
   Dim3 grid;
   Dim3 block;

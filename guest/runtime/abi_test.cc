@@ -79,6 +79,8 @@ SLUICE_GUEST_SAME(PointerAttributes, device, cudaPointerAttributes, device);
 SLUICE_GUEST_SAME(PointerAttributes, device_pointer, cudaPointerAttributes, devicePointer);
 SLUICE_GUEST_SAME(PointerAttributes, host_pointer, cudaPointerAttributes, hostPointer);
 
+static_assert(sizeof(IpcHandle) == sizeof(cudaIpcMemHandle_t));
+
 static_assert(sizeof(LaunchConfig) == sizeof(cudaLaunchConfig_t));
 SLUICE_GUEST_SAME(LaunchConfig, dynamic_shared_bytes, cudaLaunchConfig_t, dynamicSmemBytes);
 SLUICE_GUEST_SAME(LaunchConfig, stream, cudaLaunchConfig_t, stream);

@@ -2,9 +2,14 @@
 // return.
 #include "guest/runtime/memory.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "guest/runtime/abi.h"
 #include "guest/runtime/connection.h"
@@ -36,6 +41,12 @@ class Ranges {
 };
 
 Ranges& device_ranges() {
+  static auto* const kRanges = new Ranges;
+  return *kRanges;
+}
+
+/// Memory of other guests.
+Ranges& opened_ranges() {
   static auto* const kRanges = new Ranges;
   return *kRanges;
 }
@@ -86,6 +97,36 @@ Error free_host(void* address) {
   return Error::kSuccess;
 }
 
+Error offer(IpcHandle* handle, const void* address) {
+  if (handle == nullptr) return Error::kInvalidValue;
+  const MemoryBody body = {.target = number_of(address)};
+  std::vector<std::byte> key;
+  const Error error =
+      Connection::get().ask(CallKind::kMemoryOffer, to_body(body), {}, nullptr, &key);
+  if (error != Error::kSuccess) return error;
+  *handle = {};
+  std::memcpy(handle->bytes, key.data(), std::min(key.size(), sizeof(handle->bytes)));
+  return Error::kSuccess;
+}
+
+Error open(void** address, const IpcHandle& handle) {
+  if (address == nullptr) return Error::kInvalidValue;
+  const std::span key(handle.bytes, strnlen(handle.bytes, sizeof(handle.bytes)));
+  Connection::Words words = {};
+  const Error error =
+      Connection::get().ask(CallKind::kMemoryOpen, {}, std::as_bytes(key), &words);
+  if (error != Error::kSuccess) return error;
+  *address = reinterpret_cast<void*>(words[0]);  // NOLINT
+  opened_ranges().add(words[0], words[1]);
+  return Error::kSuccess;
+}
+
+/// The range stays known: the program may have opened it twice, and the proxy knows better.
+Error close(const void* address) {
+  const MemoryBody body = {.target = number_of(address)};
+  return Connection::get().ask(CallKind::kMemoryClose, to_body(body));
+}
+
 Error memory_info(std::size_t* free, std::size_t* total) {
   Connection::Words words = {};
   const Error error = Connection::get().ask(CallKind::kMemoryInfo, {}, {}, &words);
@@ -114,12 +155,16 @@ Error describe_pointer(PointerAttributes* attributes, const void* address) {
 
 }  // namespace
 
-bool is_on_device(const void* address) { return device_ranges().contains(number_of(address)); }
+bool is_on_device(const void* address) {
+  return device_ranges().contains(number_of(address)) ||
+         opened_ranges().contains(number_of(address));
+}
 
 }  // namespace sluice::guest
 
 using sluice::guest::CallKind;
 using sluice::guest::Error;
+using sluice::guest::IpcHandle;
 using sluice::guest::note;
 using sluice::guest::stream_number;
 
@@ -164,4 +209,13 @@ SLUICE_GUEST_EXPORT int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 SLUICE_GUEST_EXPORT int cudaPointerGetAttributes(sluice::guest::PointerAttributes* attributes,
                                                  const void* address) {
   return note(sluice::guest::describe_pointer(attributes, address));
+}
+SLUICE_GUEST_EXPORT int cudaIpcGetMemHandle(IpcHandle* handle, void* address) {
+  return note(sluice::guest::offer(handle, address));
+}
+SLUICE_GUEST_EXPORT int cudaIpcOpenMemHandle(void** address, IpcHandle handle, unsigned /*flags*/) {
+  return note(sluice::guest::open(address, handle));
+}
+SLUICE_GUEST_EXPORT int cudaIpcCloseMemHandle(void* address) {
+  return note(sluice::guest::close(address));
 }

@@ -13,7 +13,7 @@
 
 namespace sluice::guest {
 
-inline constexpr std::uint32_t kWireVersion = 3;
+inline constexpr std::uint32_t kWireVersion = 4;
 inline constexpr const char* kSocketVariable = "SLUICE_GUEST_SOCKET";
 
 /// Maximum bytes behind one call or one reply. Longer copies are several calls, each of them full
@@ -24,6 +24,8 @@ inline constexpr std::uint64_t kMaxCodeBytes = std::uint64_t{512} << 20;
 /// Maximum bytes of a kernel's parameters, as CUDA 12.1 and later allow.
 inline constexpr std::uint32_t kMaxParameterBytes = 32764;
 inline constexpr std::size_t kMaxParameters = 4096;
+/// Of memory that guests offer each other: a secret that CUDA's handles have room for.
+inline constexpr std::size_t kMaxKeyBytes = 64;
 
 /// Stream 0 is the guest's own default stream, which waits for its other blocking streams and they
 /// for it.
@@ -72,6 +74,9 @@ enum class CallKind : std::uint32_t {
   kGraphDestroy,       // HandleBody.handle
   kGraphLaunch,        // HandleBody.handle, other: stream
   kGraphExecDestroy,   // HandleBody.handle
+  kMemoryOffer,        // MemoryBody.target; payload back: key
+  kMemoryOpen,         // payload: key; back: address, bytes
+  kMemoryClose,        // MemoryBody.target; waits for the guest's work
   kCount
 };
 

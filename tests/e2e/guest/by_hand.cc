@@ -46,6 +46,12 @@ int cudaDeviceSynchronize();
 int cudaGetLastError();
 int cudaGetDeviceCount(int* count);
 const char* cudaGetErrorName(int error);
+struct IpcHandle {
+  char bytes[64];
+};
+int cudaIpcGetMemHandle(IpcHandle* handle, void* address);
+int cudaIpcOpenMemHandle(void** address, IpcHandle handle, unsigned flags);
+int cudaIpcCloseMemHandle(void* address);
 }
 
 namespace {
@@ -483,6 +489,49 @@ bool becomes_another() {
   return false;
 }
 
+/// Offers words of its memory to other guests, until it is killed.
+bool gives_memory() {
+  constexpr unsigned kCount = 64;
+  std::array<unsigned, kCount> values = {};
+  values.fill(40);
+  void* const memory = allocate(sizeof(values));
+  IpcHandle handle = {};
+  if (cudaMemcpy(memory, values.data(), sizeof(values), kToDevice) != 0 ||
+      cudaIpcGetMemHandle(&handle, memory) != 0) {
+    return false;
+  }
+  std::printf("held\n%.64s\n", handle.bytes);
+  std::fflush(stdout);
+  while (true) pause();
+}
+
+/// Adds to the words that another guest offers by a handle, a line of the input. Its second line
+/// comes when that guest has ended.
+bool takes_memory() {
+  constexpr unsigned kCount = 64;
+  std::array<unsigned, kCount> values = {};
+  std::array<char, 80> line = {};
+  IpcHandle handle = {};
+  if (std::fgets(line.data(), line.size(), stdin) == nullptr) return false;
+  std::memcpy(handle.bytes, line.data(), std::strcspn(line.data(), "\n"));
+  void* memory = nullptr;
+  IpcHandle wrong = handle;
+  wrong.bytes[0] = '!';
+  bool is_right = is_error("a wrong handle", cudaIpcOpenMemHandle(&memory, wrong, 1),
+                           "cudaErrorInvalidResourceHandle") &&
+                  is_error("the handle", cudaIpcOpenMemHandle(&memory, handle, 1), "cudaSuccess");
+  if (!is_right || launch_add(memory, 2, kCount) != 0 || cudaDeviceSynchronize() != 0) return false;
+  std::printf("added\n");
+  std::fflush(stdout);
+  if (std::fgets(line.data(), line.size(), stdin) == nullptr) return false;
+  is_right = cudaMemcpy(values.data(), memory, sizeof(values), kToHost) == 0;
+  for (const unsigned value : values) is_right &= value == 42;
+  is_right &= is_error("a free", cudaFree(memory), "cudaErrorInvalidValue");
+  is_right &= is_error("a close", cudaIpcCloseMemHandle(memory), "cudaSuccess");
+  return is_right && is_error("a copy behind it", cudaMemcpy(memory, values.data(), 4, kToDevice),
+                              "cudaErrorInvalidValue");
+}
+
 bool meets_the_fault_of_a_neighbour() { return works_until("cudaErrorIllegalAddress"); }
 
 bool meets_the_limit_of_a_neighbour() { return works_until("cudaErrorLaunchTimeout"); }
@@ -561,6 +610,8 @@ int main(int argc, char** argv) {
       {"no-device", finds_no_device},
       {"close", closes_its_files},
       {"exec", becomes_another},
+      {"give", gives_memory},
+      {"take", takes_memory},
   };
   const auto mode = modes.find(argc == 2 ? argv[1] : "");
   if (mode == modes.end()) return 2;

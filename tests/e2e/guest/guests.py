@@ -237,6 +237,21 @@ def serves_a_guest_in_a_container(folder: Path) -> str:
         return problem_of(ended, "right") or everything_is_back(at)
 
 
+def passes_memory_by_its_address(folder: Path) -> str:
+    """The guest that gives it is killed while the other one has it."""
+    with proxy(folder) as (at, _):
+        taker = subprocess.Popen(
+            [BY_HAND, "take"], env=guest_environment(at), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        with holding(at, "give") as giver:
+            assert giver.stdout is not None and taker.stdin is not None and taker.stdout is not None
+            taker.stdin.write(giver.stdout.readline())
+            taker.stdin.flush()
+            said = taker.stdout.readline()
+        said += taker.communicate("the giver has ended\n", timeout=HANG_S)[0]
+        return everything_is_back(at) if said == "added\nright\n" else said
+
+
 def clears_memory_between_guests(folder: Path) -> str:
     with proxy(folder) as (at, _):
         runs = [run("--socket", at, "--", BY_HAND, "zeros") for _ in range(3)]
@@ -312,6 +327,7 @@ def main() -> int:
         "streams that wait for each other": by_hand("chain"),
         "a guest in a container": serves_a_guest_in_a_container,
         "memory of another guest": clears_memory_between_guests,
+        "memory that a guest offers": passes_memory_by_its_address,
         "quotas": keeps_quotas,
         "the proxy's death": tells_guests_of_the_proxys_death,
         "no proxy": finds_no_device_without_a_proxy,
