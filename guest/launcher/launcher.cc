@@ -52,7 +52,7 @@ Result<shm::Fd> listen_at(const std::string& path) {
   return make_error(Code::kUnavailable, "socket {}: {}", path, strerror(errno));
 }
 
-std::vector<std::string> guest_environment(const std::string& socket_path) {
+std::vector<std::string> guest_environment(const std::string& socket_path, std::int32_t num_cores) {
   constexpr std::string_view kPath = "LD_LIBRARY_PATH=";
   const std::string socket = fmt::format("{}={}", kSocketVariable, socket_path);
   std::string path = std::string(kPath) + runtime_folder().string();
@@ -60,11 +60,13 @@ std::vector<std::string> guest_environment(const std::string& socket_path) {
   for (std::string& text : environment()) {
     if (text.starts_with(kPath)) {
       path += ":" + text.substr(kPath.size());
-    } else if (!text.starts_with(fmt::format("{}=", kSocketVariable))) {
+    } else if (!text.starts_with(fmt::format("{}=", kSocketVariable)) &&
+               !text.starts_with(fmt::format("{}=", kCoresVariable))) {
       words.push_back(std::move(text));
     }
   }
   words.push_back(socket);
+  if (num_cores > 0) words.push_back(fmt::format("{}={}", kCoresVariable, num_cores));
   words.push_back(std::move(path));
   return words;
 }
@@ -107,17 +109,19 @@ int Proxy::wait() {
 }
 
 Result<std::vector<std::string>> prepare_guest(const std::string& socket_path,
-                                               const std::string& program) {
+                                               const std::string& program,
+                                               std::int32_t num_cores) {
   if (std::error_code error; std::filesystem::is_regular_file(program, error)) {
     const Bytes file = SLUICE_TRY(map_file(program));
     SLUICE_TRY(check_program(file.view()).with_context(program));
   }
   SLUICE_TRY(check_proxy(socket_path));
-  return guest_environment(socket_path);
+  return guest_environment(socket_path, num_cores);
 }
 
-Result<int> run_guest(const std::string& socket_path, std::vector<std::string> words) {
-  auto variables = SLUICE_TRY(prepare_guest(socket_path, words.front()));
+Result<int> run_guest(const std::string& socket_path, std::vector<std::string> words,
+                      std::int32_t num_cores) {
+  auto variables = SLUICE_TRY(prepare_guest(socket_path, words.front(), num_cores));
   const SpawnPlan plan(SpawnPlan::Terminal::kOurs);
   return take_end(SLUICE_TRY(plan.start(words.front(), words, std::move(variables))));
 }

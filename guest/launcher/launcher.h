@@ -46,13 +46,17 @@ class Proxy {
 
 /// Looks at a program that is to be a guest of the proxy at `socket_path`, and gives its
 /// environment: this process's, with the proxy's socket and the guest library in front of others.
-/// Waits for the proxy. Fails: kUnavailable where no proxy answers; as check_program.
+/// Waits for the proxy. `num_cores`: multiprocessors that the guest asks the proxy for; 0: it uses
+/// all. Fails: kUnavailable where no proxy answers; as check_program.
 Result<std::vector<std::string>> prepare_guest(const std::string& socket_path,
-                                               const std::string& program);
+                                               const std::string& program,
+                                               std::int32_t num_cores = 0);
 
 /// Runs `words` (a program and its arguments) as a guest of the proxy at `socket_path`, with the
 /// caller's files, and waits for its end; the status as wait(2) has it. Fails: kNotFound,
-/// kUnavailable where it does not start, or no proxy answers; as check_program.
-Result<int> run_guest(const std::string& socket_path, std::vector<std::string> words);
+/// kUnavailable where it does not start, or no proxy answers; as check_program. `num_cores`: as
+/// prepare_guest.
+Result<int> run_guest(const std::string& socket_path, std::vector<std::string> words,
+                      std::int32_t num_cores = 0);
 
 }  // namespace sluice::guest

@@ -35,9 +35,38 @@ std::uint64_t counted(std::uint64_t bytes) {
 }  // namespace
 
 CuResult Guest::start() {
-  const CuResult result = device_.take_stream(0, &default_stream_.stream);
+  const CuResult result = take_stream(0, &default_stream_.stream);
   if (result != CuResult::kSuccess) return result;
-  return device_.take_stream(0, &memory_stream_.stream);
+  return take_stream(0, &memory_stream_.stream);
+}
+
+/// The streams that it has had are of the whole device.
+CuResult Guest::take_cores(std::int32_t num_cores, std::int32_t* granted) {
+  if (cores_ != nullptr || !streams.all().empty()) return CuResult::kInvalidValue;
+  std::unique_ptr<CoreGrant> grant;
+  const CuResult result = device_.cores().take(num_cores, &grant);
+  if (result != CuResult::kSuccess) return result;
+  release(default_stream_);
+  release(memory_stream_);
+  cores_ = std::move(grant);
+  *granted = cores_->num_cores();
+  return start();
+}
+
+CuResult Guest::take_stream(int priority, cuda::CuStream* stream) {
+  if (cores_ == nullptr || cores_->context() == nullptr) {
+    return device_.take_stream(priority, stream);
+  }
+  return driver().green_ctx_stream_create(stream, cores_->context(), cuda::kStreamNonBlocking,
+                                          priority);
+}
+
+void Guest::give_stream(int priority, cuda::CuStream stream) {
+  if (cores_ == nullptr || cores_->context() == nullptr) {
+    device_.give_stream(priority, stream);
+  } else {
+    driver().stream_destroy(stream);
+  }
 }
 
 Guest::~Guest() {
@@ -184,7 +213,7 @@ void Guest::release(GuestStream& stream) {
   const bool is_idle = result == CuResult::kSuccess;
   if (stream.tail != nullptr) driver().event_destroy(stream.tail);
   if (is_idle) {
-    device_.give_stream(stream.priority, stream.stream);
+    give_stream(stream.priority, stream.stream);
   } else {
     driver().stream_destroy(stream.stream);
   }

@@ -113,6 +113,16 @@ class Guest {
 
   // For the entries.
 
+  /// Multiprocessors of its own, for a guest that has created no streams; their number.
+  /// Fails: kInvalidValue for a guest that has some; as CoreGrants::take.
+  cuda::CuResult take_cores(std::int32_t num_cores, std::int32_t* granted);
+  /// The multiprocessors on which its kernels run; none: all.
+  const CoreGrant* cores() const { return cores_.get(); }
+  /// For work on these multiprocessors.
+  cuda::CuResult take_stream(int priority, cuda::CuStream* stream);
+  /// Requires: the stream has no work and is not captured.
+  void give_stream(int priority, cuda::CuStream stream);
+
   SharedDevice& device() { return device_; }
   const cuda::DriverTable& driver() const { return device_.driver(); }
   std::uint64_t quota() const;
@@ -174,6 +184,7 @@ class Guest {
 
   SharedDevice& device_;
   const GuestLimits limits_;
+  std::unique_ptr<CoreGrant> cores_;
   GuestStream default_stream_;
   GuestStream memory_stream_;                    ///< of allocations that no stream orders
   std::map<std::uint64_t, GuestMemory> memory_;  ///< by address

@@ -15,6 +15,7 @@
 #include "device/module_cache.h"
 #include "driver/driver_table.h"
 #include "guest/proxy/copy_turns.h"
+#include "guest/proxy/core_grants.h"
 #include "guest/proxy/memory_offers.h"
 
 namespace sluice::guest {
@@ -109,6 +110,7 @@ class SharedDevice {
   void give_stream(int priority, cuda::CuStream stream);
 
   MemoryOffers& offers() { return offers_; }
+  CoreGrants& cores() { return cores_; }
   /// Gives memory of the pool back, and waits for that.
   /// Requires: no work uses it.
   void free(std::uint64_t address);
@@ -124,7 +126,8 @@ class SharedDevice {
         driver_(driver),
         code_budget_(std::make_shared<ByteBudget>(options.code_bytes)),
         copies_(options.copies),
-        offers_(*this) {}
+        offers_(*this),
+        cores_(driver_, ordinal()) {}
   cuda::CuResult open();
 
   const std::shared_ptr<void> owner_;
@@ -134,6 +137,7 @@ class SharedDevice {
   device::ModuleCache<Module> modules_;
   CopyTurns copies_;
   MemoryOffers offers_;
+  CoreGrants cores_;
 
   cuda::CuContext context_ = nullptr;
   cuda::CuMemoryPool pool_ = nullptr;

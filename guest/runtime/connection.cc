@@ -40,11 +40,25 @@ Connection::Connection() {
     const shm::Fd memory = SLUICE_TRY(receive_hello(socket_.get(), hello));
     memory_ = SLUICE_TRY(shm::Region::adopt(memory.get(), hello.shared_bytes));
     sender_.emplace(SLUICE_TRY(CallSender::create(memory_->mapped(), socket_.get())));
-    return ok_status();
+    return take_cores();
   };
   if (const Status status = connect(); !status.is_ok()) {
     std::fprintf(stderr, "sluice guest: %s\n", status.message().c_str());
   }
+}
+
+/// A program that asks for multiprocessors of its own does not run on those of others.
+Status Connection::take_cores() {
+  const char* const text = std::getenv(kCoresVariable);
+  if (text == nullptr) return ok_status();
+  const HandleBody body = {.value = std::atoi(text)};
+  Words words = {};
+  if (ask(CallKind::kCoresTake, to_body(body), {}, &words) == Error::kSuccess) return ok_status();
+  sender_.reset();
+  return make_error(Code::kResourceExhausted,
+                    "the proxy has no {} multiprocessors that are free: run with fewer --cores, or "
+                    "when other programs have ended",
+                    text);
 }
 
 Error Connection::state() const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "guest/runtime/errors.h"
 #include "guest/wire/call_ring.h"
 #include "shm/fd_socket.h"
@@ -44,6 +45,7 @@ class Connection {
   Error call(CallKind kind, const Body& body, std::span<const std::byte> payload,
              bool takes_earlier, const UseReply& use);
   Error state() const;
+  Status take_cores();
 
   std::mutex mutex_;
   shm::Fd socket_;

@@ -15,6 +15,8 @@ namespace sluice::guest {
 
 inline constexpr std::uint32_t kWireVersion = 4;
 inline constexpr const char* kSocketVariable = "SLUICE_GUEST_SOCKET";
+/// The number of multiprocessors that a guest asks its proxy for; without it, it uses all.
+inline constexpr const char* kCoresVariable = "SLUICE_GUEST_CORES";
 
 /// Maximum bytes behind one call or one reply. Longer copies are several calls, each of them full
 /// but for the last: the blocks in which copies take turns.
@@ -77,6 +79,8 @@ enum class CallKind : std::uint32_t {
   kMemoryOffer,        // MemoryBody.target; payload back: key
   kMemoryOpen,         // payload: key; back: address, bytes
   kMemoryClose,        // MemoryBody.target; waits for the guest's work
+  kCoresTake,          // HandleBody.value: multiprocessors; before any other stream; back: their
+                       // number
   kCount
 };
 

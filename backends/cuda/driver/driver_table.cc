@@ -42,6 +42,16 @@ Status no_driver(const std::string& why) {
 
 }  // namespace
 
+Status check_call(const DriverTable& driver, CuResult result, std::string_view what) {
+  Status status = check(result, what);
+  // Before the explanation, because callers cut long texts.
+  if (ends_context(result))
+    status.text += "; this process reaches the device no more, start it anew";
+  if (status.is_ok() || driver.explain == nullptr) return status;
+  if (const std::string more = driver.explain(); !more.empty()) status.text += ": " + more;
+  return status;
+}
+
 Status bind_driver(GetProcAddress find, DriverTable* table) {
   if (const int version = driver_version(find); version != 0 && version < kMinDriverVersion) {
     return too_old(version_text(version));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "driver/entries.h"
 
@@ -23,6 +24,10 @@ struct DriverTable {
 /// the driver lacks this version of it.
 using GetProcAddress = CuResult (*)(const char* name, void** function, int version,
                                     std::uint64_t flags, int* found);
+
+/// The status of a call; the emulator's explanation follows the result. The driver's own
+/// thread-local state is read, so this comes right after the call.
+Status check_call(const DriverTable& driver, CuResult result, std::string_view what);
 
 /// Versions of CUDA that a driver must support: 12.4 brought green contexts, and 12.5 their
 /// streams.

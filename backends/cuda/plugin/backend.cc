@@ -33,7 +33,7 @@ Status Backend::retain_all() {
                         "opening device " + std::to_string(device));
     if (!status.is_ok()) return status;
     contexts_.push_back(context);
-    partitions_.push_back(std::make_unique<Partitions>(driver_, device));
+    partitions_.push_back(std::make_unique<Partitions>(driver_.table, device));
   }
   return plugin::ok();
 }

@@ -10,11 +10,11 @@
 #include <set>
 #include <vector>
 
+#include "driver/partitions.h"
 #include "plugin/device_code.h"
 #include "plugin/index_reports.h"
 #include "plugin/libraries/libraries.h"
 #include "plugin/list_graphs.h"
-#include "plugin/partitions.h"
 #include "sluice/host_backend.hpp"
 
 namespace sluice::cuda {

@@ -18,13 +18,7 @@ bool is_ptx(std::string_view target) { return target.starts_with("compute_"); }
 }  // namespace
 
 Status check_call(const Driver& driver, CuResult result, std::string_view what) {
-  Status status = check(result, what);
-  // Before the explanation, because callers cut long texts.
-  if (ends_context(result))
-    status.text += "; this process reaches the device no more, start it anew";
-  if (status.is_ok() || driver.table.explain == nullptr) return status;
-  if (const std::string more = driver.table.explain(); !more.empty()) status.text += ": " + more;
-  return status;
+  return check_call(driver.table, result, what);
 }
 
 const sluice_code_image* choose_image(std::span<const sluice_code_image> images, int capability,

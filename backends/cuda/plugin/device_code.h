@@ -28,8 +28,7 @@ struct Driver {
   GraphUse graphs = GraphUse::kRepeated;
 };
 
-/// The status of a call; the emulator's explanation follows the result. The driver's own
-/// thread-local state is read, so this comes right after the call.
+/// As that of the driver's table.
 Status check_call(const Driver& driver, CuResult result, std::string_view what);
 
 /// A kernel in a device's memory. Unloaded with it.

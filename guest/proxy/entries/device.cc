@@ -1,4 +1,4 @@
-// What the device is.
+// What the device is, and which part of it a guest has.
 #include <algorithm>
 #include <cstring>
 
@@ -28,13 +28,28 @@ CuResult device_facts(Guest& guest, const Call& /*call*/, Answer& answer) {
         driver.device_get_attribute(&value, attribute, device) == CuResult::kSuccess;
     facts.attributes[i] = has_it ? value : kUnknownAttribute;
   }
+  if (guest.cores() != nullptr) {
+    constexpr auto kCount = static_cast<std::size_t>(cuda::CuDeviceAttribute::kMultiprocessorCount);
+    facts.attributes[kCount] = guest.cores()->num_cores();
+  }
   std::memcpy(answer.room.data(), &facts, sizeof(facts));
   answer.payload_bytes = sizeof(facts);
   return CuResult::kSuccess;
 }
 
+CuResult cores_take(Guest& guest, const Call& call, Answer& answer) {
+  std::int32_t granted = 0;
+  const auto body = from_body<HandleBody>(call.body);
+  const CuResult result = guest.take_cores(body.value, &granted);
+  answer.words[0] = static_cast<std::uint64_t>(granted);
+  return result;
+}
+
 }  // namespace
 
-void fill_device_entries(EntryTable& table) { table[CallKind::kDeviceFacts] = device_facts; }
+void fill_device_entries(EntryTable& table) {
+  table[CallKind::kDeviceFacts] = device_facts;
+  table[CallKind::kCoresTake] = cores_take;
+}
 
 }  // namespace sluice::guest

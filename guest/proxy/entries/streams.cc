@@ -13,11 +13,11 @@ CuResult stream_create(Guest& guest, const Call& call, Answer& answer) {
   GuestStream made;
   made.priority = std::clamp(body.value, kGreatestPriority, 0);
   made.is_blocking = (body.flags & cuda::kStreamNonBlocking) == 0;
-  const CuResult result = guest.device().take_stream(made.priority, &made.stream);
+  const CuResult result = guest.take_stream(made.priority, &made.stream);
   if (result != CuResult::kSuccess) return result;
   answer.words[0] = guest.streams.add(made);
   if (answer.words[0] != 0) return CuResult::kSuccess;
-  guest.device().give_stream(made.priority, made.stream);
+  guest.give_stream(made.priority, made.stream);
   return CuResult::kOutOfMemory;
 }
 

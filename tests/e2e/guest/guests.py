@@ -115,10 +115,10 @@ def everything_is_back(at: Path) -> str:
 
 
 @contextmanager
-def holding(at: Path, mode: str) -> Iterator[subprocess.Popen[str]]:
+def holding(at: Path, mode: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
     """A guest of which the proxy holds something, until it is killed."""
     guest = subprocess.Popen(
-        [BY_HAND, mode], env=guest_environment(at), stdout=subprocess.PIPE, text=True
+        [BY_HAND, mode], env=guest_environment(at) | variables, stdout=subprocess.PIPE, text=True
     )
     try:
         assert guest.stdout is not None
@@ -291,6 +291,21 @@ def finds_no_device_without_a_proxy(folder: Path) -> str:
     return problem_of(ended, "right") or ("" if "nothing" in ended.stderr else ended.stderr)
 
 
+def has_cores_of_its_own(folder: Path) -> str:
+    """Until the program ends they are no other's."""
+    with proxy(folder, "--machine", "multiprocessors=16") as (at, _):
+        with holding(at, "hold", SLUICE_GUEST_CORES="10"):
+            refused = run("--socket", at, "--cores", "8", "--", PROGRAMS / "cores.nvcc")
+            if refused.returncode == 0 or "no 8 multiprocessors" not in refused.stderr:
+                return f"not refused: {refused}"
+            ended = run("--socket", at, "--cores", "4", "--", PROGRAMS / "cores.nvcc")
+            if ended.stdout != "4 multiprocessors\nequal\n":
+                return f"with 4: {ended}"
+        problem = everything_is_back(at)
+        ended = run("--socket", at, "--cores", "8", "--", PROGRAMS / "cores.nvcc")
+        return problem or ("" if ended.stdout == "8 multiprocessors\nequal\n" else f"with 8: {ended}")
+
+
 def equals_the_host(name: str, seed: int) -> Callable[[Path], str]:
     machine = ("--machine", f"capability=8.0,seed={seed}") if BACKEND == "cuda-emulated" else ()
     return lambda folder: problem_of(run(*ON_BACKEND, *machine, "--", PROGRAMS / name), "equal")
@@ -343,6 +358,8 @@ def main() -> int:
         cases["neighbours of an endless kernel"] = tells_neighbours_of("endless", "neighbour-of-endless")
         cases["guests of another proxy"] = spares_guests_of_other_proxies
     built = sorted(PROGRAMS.glob("*.nvcc"))
+    if built and BACKEND == "cuda-emulated":  # its multiprocessors are as many as the case says
+        cases["multiprocessors of a guest"] = has_cores_of_its_own
     for program in built:
         if program.name == "static.nvcc":
             cases["a static runtime"] = refuses("-cudart shared", *ON_BACKEND, "--", program)

@@ -70,6 +70,8 @@ class GuestCommand : public Command {
              "Blocks of their copies that go at once, in each direction")
         .between(1, 4)
         .shows_default();
+    options.add("--cores", num_cores_, "Multiprocessors that run asks for, the program's alone")
+        .positive();
     options.add("--machine", proxy_.machine, "The machine that cuda-emulated stands for");
   }
 
@@ -86,12 +88,13 @@ class GuestCommand : public Command {
 
  private:
   Result<int> run_guest_of(const std::string& socket) {
-    const int status = SLUICE_TRY(guest::run_guest(socket, words_));
+    const int status = SLUICE_TRY(guest::run_guest(socket, words_, num_cores_));
     return exit_code(status);
   }
 
   Result<int> serve() {
     if (socket_.empty()) return invalid_argument("serve needs --socket PATH");
+    if (num_cores_ > 0) return invalid_argument("--cores is of run: each program asks for its own");
     guest::Proxy proxy = SLUICE_TRY(guest::Proxy::start(socket_, proxy_));
     return exit_code(proxy.wait());
   }
@@ -99,6 +102,7 @@ class GuestCommand : public Command {
   std::string action_;
   std::vector<std::string> words_;
   std::string socket_;
+  std::int32_t num_cores_ = 0;
   guest::ProxyOptions proxy_;
 };
 

@@ -9,7 +9,7 @@ namespace sluice::cuda {
 
 enum class Confine {
   kNothing,   ///< kernels run on all of the device
-  kContexts,  ///< a group is a green context of the driver (plugin/partitions.h)
+  kContexts,  ///< a group is a green context of the driver (driver/partitions.h)
   kMasks,     ///< kernels leave the multiprocessors that a mask forbids (masked_kernel.h)
 };
 

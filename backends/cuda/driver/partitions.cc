@@ -1,4 +1,4 @@
-#include "plugin/partitions.h"
+#include "driver/partitions.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 namespace sluice::cuda {
 
 Status Partitions::split() {
-  const DriverTable& cu = driver_.table;
+  const DriverTable& cu = driver_;
   CuResource whole = {};
   unsigned count = 0;
   CuResult result = cu.device_get_dev_resource(device_, &whole, CuResourceType::kMultiprocessors);
@@ -30,6 +30,16 @@ Status Partitions::split() {
   if (units.empty()) return {SLUICE_INTERNAL, "the driver splits the device into no parts"};
   units_ = std::move(units);
   return plugin::ok();
+}
+
+Status Partitions::unit_sizes(std::vector<std::int32_t>* sizes) {
+  const std::lock_guard lock(mutex_);
+  Status status = units_.empty() ? split() : plugin::ok();
+  sizes->clear();
+  for (const CuResource& unit : units_) {
+    sizes->push_back(static_cast<std::int32_t>(unit.multiprocessors.count));
+  }
+  return status;
 }
 
 std::size_t Partitions::size_of(std::size_t unit) const {
@@ -65,7 +75,7 @@ Status Partitions::make(std::span<const std::int32_t> cores,
   for (std::size_t i = 0; i < cores.size(); i += parts.back().multiprocessors.count) {
     parts.push_back(units_[static_cast<std::size_t>(cores[i]) / size_of(0)]);
   }
-  const DriverTable& cu = driver_.table;
+  const DriverTable& cu = driver_;
   CuResourceDescriptor descriptor = nullptr;
   CuGreenContext made = nullptr;
   CuResult result =

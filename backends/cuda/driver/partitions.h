@@ -7,22 +7,23 @@
 #include <span>
 #include <vector>
 
-#include "plugin/device_code.h"
+#include "driver/driver_table.h"
 
 namespace sluice::cuda {
 
 /// A green context. Destroyed with it; its streams end before.
 class GreenContext {
  public:
-  GreenContext(const Driver& driver, CuGreenContext context) : driver_(driver), context_(context) {}
+  GreenContext(const DriverTable& driver, CuGreenContext context)
+      : driver_(driver), context_(context) {}
   GreenContext(const GreenContext&) = delete;
   GreenContext& operator=(const GreenContext&) = delete;
-  ~GreenContext() { driver_.table.green_ctx_destroy(context_); }
+  ~GreenContext() { driver_.green_ctx_destroy(context_); }
 
   CuGreenContext get() const { return context_; }
 
  private:
-  const Driver& driver_;
+  const DriverTable& driver_;
   const CuGreenContext context_;
 };
 
@@ -32,7 +33,12 @@ class GreenContext {
 class Partitions {
  public:
   /// `driver` outlives the partitions and their contexts.
-  Partitions(const Driver& driver, CuDevice device) : driver_(driver), device_(device) {}
+  Partitions(const DriverTable& driver, CuDevice device) : driver_(driver), device_(device) {}
+
+  /// How many cores each unit has.
+  /// Requires: the device's primary context is current.
+  /// Fails: as the driver
+  Status unit_sizes(std::vector<std::int32_t>* sizes);
 
   /// A context of exactly these cores, ascending. Null for all cores of the device: its own context
   /// has them.
@@ -47,7 +53,7 @@ class Partitions {
   Status check_whole(std::span<const std::int32_t> cores) const;
   std::size_t size_of(std::size_t unit) const;
 
-  const Driver& driver_;
+  const DriverTable& driver_;
   const CuDevice device_;
   std::mutex mutex_;
   std::vector<CuResource> units_;  // guarded by mutex_; empty before the split
