@@ -118,11 +118,11 @@ function(sluice_bench name)
   add_dependencies(benches bench_${name})
 endfunction()
 
-# sluice_nvcc_program(<output> <source> [RUNTIME static] [GUEST_LIBRARY target]): a CUDA program as a user builds it, with
-# machine code and PTX. Its CUDA runtime is shared unless RUNTIME says static; it may link a library of guests.
+# sluice_nvcc_program(<output> <source> [RUNTIME static] [GUEST_LIBRARY target] [FLAGS flag...]): a CUDA program as a user
+# builds it, with machine code and PTX. Its CUDA runtime is shared unless RUNTIME says static; it may link a library of guests.
 # Requires SLUICE_NVCC_COMPILES.
 function(sluice_nvcc_program output source)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "RUNTIME;GUEST_LIBRARY" "")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "RUNTIME;GUEST_LIBRARY" "FLAGS")
   set(runtime shared)
   if(ARG_RUNTIME)
     set(runtime ${ARG_RUNTIME})
@@ -134,7 +134,7 @@ function(sluice_nvcc_program output source)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/e2e/guest/programs/*.cuh)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${SLUICE_NVCC} -O2 -cudart ${runtime} -gencode arch=compute_90,code=sm_90 -gencode
+    COMMAND ${SLUICE_NVCC} -O2 ${ARG_FLAGS} -cudart ${runtime} -gencode arch=compute_90,code=sm_90 -gencode
             arch=compute_75,code=compute_75 -I${CMAKE_SOURCE_DIR}/tests/e2e/guest/programs ${source} ${libraries} -o ${output}
     DEPENDS ${source} ${headers} ${ARG_GUEST_LIBRARY}
     VERBATIM)

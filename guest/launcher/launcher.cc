@@ -85,10 +85,9 @@ Result<Proxy> Proxy::start(const std::string& socket_path, const ProxyOptions& o
   const std::string program = program_beside("sluice-guest-proxy").string();
   SpawnPlan plan;
   posix_spawn_file_actions_adddup2(&plan.actions, listening.get(), kSocketFd);
-  const auto id =
-      plan.start(program, {program, options.backend, std::to_string(options.memory_bytes),
-                           options.machine, options.transfer_policy,
-                           std::to_string(options.transfer_blocks_in_flight)});
+  const auto id = plan.start(
+      program, {program, options.backend, std::to_string(options.memory_bytes), options.machine,
+                options.transfer_policy, std::to_string(options.transfer_blocks_in_flight)});
   if (id.is_ok()) return Proxy(*id, socket_path);
   unlink(socket_path.c_str());
   return id.status();
@@ -109,8 +108,7 @@ int Proxy::wait() {
 }
 
 Result<std::vector<std::string>> prepare_guest(const std::string& socket_path,
-                                               const std::string& program,
-                                               std::int32_t num_cores) {
+                                               const std::string& program, std::int32_t num_cores) {
   if (std::error_code error; std::filesystem::is_regular_file(program, error)) {
     const Bytes file = SLUICE_TRY(map_file(program));
     SLUICE_TRY(check_program(file.view()).with_context(program));

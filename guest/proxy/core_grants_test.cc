@@ -41,8 +41,9 @@ class CoreGrantsTest : public EmulatedGuests {
   static std::set<std::uint32_t> where_blocks_run(CallingGuest& guest, std::uint64_t stream) {
     const std::uint64_t memory = guest.make_memory(kBlocks * 4);
     EXPECT_EQ(guest.load(where_code(), /*has_variables=*/false), CuResult::kSuccess);
-    EXPECT_EQ(guest.ask(CallKind::kKernelFind, HandleBody{.handle = guest.answer.words[0]}, "where"),
-              CuResult::kSuccess);
+    EXPECT_EQ(
+        guest.ask(CallKind::kKernelFind, HandleBody{.handle = guest.answer.words[0]}, "where"),
+        CuResult::kSuccess);
     KernelFacts facts;
     std::memcpy(&facts, guest.answer.room.data(), sizeof(facts));
     std::string parameters;

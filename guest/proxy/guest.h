@@ -73,10 +73,10 @@ struct GuestKernel {
 
 struct GuestMemory {
   std::uint64_t bytes = 0;
-  bool is_variable = false;                              ///< of a module: cannot be freed
-  bool is_in_order = false;                              ///< allocated in the order of a stream
-  std::uint64_t num_opened = 0;                          ///< times; 0: it is the guest's own
-  std::shared_ptr<const OfferedMemory> offered = {};     ///< keeps the memory, if not null
+  bool is_variable = false;                           ///< of a module: cannot be freed
+  bool is_in_order = false;                           ///< allocated in the order of a stream
+  std::uint64_t num_opened = 0;                       ///< times; 0: it is the guest's own
+  std::shared_ptr<const OfferedMemory> offered = {};  ///< keeps the memory, if not null
 };
 
 /// What a call gives back beside its result.

@@ -9,8 +9,7 @@ namespace sluice::guest {
 
 OfferedMemory::~OfferedMemory() { offers_.end(*this); }
 
-std::shared_ptr<const OfferedMemory> MemoryOffers::add(std::uint64_t address,
-                                                       std::uint64_t bytes) {
+std::shared_ptr<const OfferedMemory> MemoryOffers::add(std::uint64_t address, std::uint64_t bytes) {
   auto key = make_secret();
   if (!key.is_ok()) return nullptr;
   const std::lock_guard lock(mutex_);

@@ -22,6 +22,9 @@ enum class CopyKind : int {
   kDefault = 4
 };
 
+using HostFunction = void (*)(void* data);
+using HostCallback = void (*)(void* stream, int error, void* data);
+
 struct Dim3 {
   unsigned x, y, z;
 };

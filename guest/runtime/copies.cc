@@ -113,6 +113,24 @@ Error fill(void* to, int value, std::size_t bytes, std::uint64_t stream, bool is
                     : Connection::get().post(CallKind::kFill, body);
 }
 
+Error fill_rows(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                std::uint64_t stream, bool is_checked) {
+  if (width > pitch) return Error::kInvalidValue;
+  for (std::size_t row = 0; row < height; ++row) {
+    const Error error =
+        fill(static_cast<std::byte*>(to) + row * pitch, value, width, stream, is_checked);
+    if (error != Error::kSuccess) return error;
+  }
+  return Error::kSuccess;
+}
+
+/// Both devices are the guest's one.
+Error copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                   std::uint64_t stream, bool is_checked) {
+  if (to_device != 0 || from_device != 0) return Error::kInvalidDevice;
+  return copy(to, from, bytes, static_cast<int>(CopyKind::kDeviceToDevice), stream, is_checked);
+}
+
 /// The address `offset` bytes into a device variable, if `bytes` more fit.
 Error symbol_address(const void* symbol, std::size_t offset, std::size_t bytes, void** address) {
   DeviceVariable* variable = nullptr;
@@ -215,4 +233,68 @@ SLUICE_GUEST_EXPORT int cudaGetSymbolAddress(void** address, const void* symbol)
 }
 SLUICE_GUEST_EXPORT int cudaGetSymbolSize(std::size_t* bytes, const void* symbol) {
   return note(sluice::guest::symbol_size(bytes, symbol));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpy2D_ptds(void* to, std::size_t to_pitch, const void* from,
+                                          std::size_t from_pitch, std::size_t width,
+                                          std::size_t height, int kind) {
+  return note(sluice::guest::copy_rows(to, from, {to_pitch, from_pitch, width, height}, kind,
+                                       stream_number(nullptr, true), true));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpy2DAsync_ptsz(void* to, std::size_t to_pitch, const void* from,
+                                               std::size_t from_pitch, std::size_t width,
+                                               std::size_t height, int kind, void* stream) {
+  return note(sluice::guest::copy_rows(to, from, {to_pitch, from_pitch, width, height}, kind,
+                                       stream_number(stream, true), false));
+}
+SLUICE_GUEST_EXPORT int cudaMemset2D(void* to, std::size_t pitch, int value, std::size_t width,
+                                     std::size_t height) {
+  return note(sluice::guest::fill_rows(to, pitch, value, width, height, kDefaultStream, true));
+}
+SLUICE_GUEST_EXPORT int cudaMemset2D_ptds(void* to, std::size_t pitch, int value, std::size_t width,
+                                          std::size_t height) {
+  return note(sluice::guest::fill_rows(to, pitch, value, width, height,
+                                       stream_number(nullptr, true), true));
+}
+SLUICE_GUEST_EXPORT int cudaMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width,
+                                          std::size_t height, void* stream) {
+  return note(
+      sluice::guest::fill_rows(to, pitch, value, width, height, stream_number(stream), false));
+}
+SLUICE_GUEST_EXPORT int cudaMemset2DAsync_ptsz(void* to, std::size_t pitch, int value,
+                                               std::size_t width, std::size_t height,
+                                               void* stream) {
+  return note(sluice::guest::fill_rows(to, pitch, value, width, height, stream_number(stream, true),
+                                       false));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                                       std::size_t bytes) {
+  return note(
+      sluice::guest::copy_between(to, to_device, from, from_device, bytes, kDefaultStream, true));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpyPeerAsync(void* to, int to_device, const void* from,
+                                            int from_device, std::size_t bytes, void* stream) {
+  return note(sluice::guest::copy_between(to, to_device, from, from_device, bytes,
+                                          stream_number(stream), false));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpyToSymbol_ptds(const void* symbol, const void* from,
+                                                std::size_t bytes, std::size_t offset, int kind) {
+  return note(sluice::guest::copy_to_symbol(symbol, from, bytes, offset, kind,
+                                            stream_number(nullptr, true), true));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpyToSymbolAsync_ptsz(const void* symbol, const void* from,
+                                                     std::size_t bytes, std::size_t offset,
+                                                     int kind, void* stream) {
+  return note(sluice::guest::copy_to_symbol(symbol, from, bytes, offset, kind,
+                                            stream_number(stream, true), false));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpyFromSymbol_ptds(void* to, const void* symbol, std::size_t bytes,
+                                                  std::size_t offset, int kind) {
+  return note(sluice::guest::copy_from_symbol(to, symbol, bytes, offset, kind,
+                                              stream_number(nullptr, true), true));
+}
+SLUICE_GUEST_EXPORT int cudaMemcpyFromSymbolAsync_ptsz(void* to, const void* symbol,
+                                                       std::size_t bytes, std::size_t offset,
+                                                       int kind, void* stream) {
+  return note(sluice::guest::copy_from_symbol(to, symbol, bytes, offset, kind,
+                                              stream_number(stream, true), false));
 }

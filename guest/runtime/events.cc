@@ -61,6 +61,10 @@ SLUICE_GUEST_EXPORT int cudaEventRecord_ptsz(void* event, void* stream) {
 SLUICE_GUEST_EXPORT int cudaEventRecordWithFlags(void* event, void* stream, unsigned /*flags*/) {
   return note(sluice::guest::record(event, stream_number(stream)));
 }
+SLUICE_GUEST_EXPORT int cudaEventRecordWithFlags_ptsz(void* event, void* stream,
+                                                      unsigned /*flags*/) {
+  return note(sluice::guest::record(event, stream_number(stream, true)));
+}
 SLUICE_GUEST_EXPORT int cudaEventSynchronize(void* event) {
   return note(sluice::guest::on_event(CallKind::kEventWait, event));
 }

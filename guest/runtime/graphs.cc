@@ -80,3 +80,16 @@ SLUICE_GUEST_EXPORT int cudaGraphDestroy(void* graph) {
 SLUICE_GUEST_EXPORT int cudaGraphExecDestroy(void* exec) {
   return note(sluice::guest::destroy(CallKind::kGraphExecDestroy, exec));
 }
+SLUICE_GUEST_EXPORT int cudaStreamBeginCapture_ptsz(void* stream, int mode) {
+  return note(sluice::guest::begin_capture(stream_number(stream, true), mode));
+}
+SLUICE_GUEST_EXPORT int cudaStreamEndCapture_ptsz(void* stream, void** graph) {
+  return note(sluice::guest::make_handle(CallKind::kCaptureEnd,
+                                         {.handle = stream_number(stream, true)}, graph));
+}
+SLUICE_GUEST_EXPORT int cudaStreamIsCapturing_ptsz(void* stream, int* status) {
+  return note(sluice::guest::capture_status(stream_number(stream, true), status));
+}
+/// A launch brings the graph to the device.
+SLUICE_GUEST_EXPORT int cudaGraphUpload(void* /*exec*/, void* /*stream*/) { return note({}); }
+SLUICE_GUEST_EXPORT int cudaGraphUpload_ptsz(void* /*exec*/, void* /*stream*/) { return note({}); }

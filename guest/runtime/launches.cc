@@ -74,6 +74,14 @@ Error launch(const void* host_or_handle, const Configuration& configuration, voi
                                 std::span(packed).first(function->parameter_bytes));
 }
 
+/// Attributes of a launch, such as clusters, are not supported.
+Error launch(const LaunchConfig* config, const void* host, void** arguments, bool is_per_thread) {
+  if (config == nullptr) return Error::kInvalidValue;
+  if (config->num_attributes != 0) return Error::kNotSupported;
+  return launch(host, {config->grid, config->block, config->dynamic_shared_bytes, config->stream},
+                arguments, is_per_thread);
+}
+
 Error pop(Dim3* grid, Dim3* block, std::size_t* dynamic_shared_bytes, void** stream) {
   if (configurations.empty()) return Error::kMissingConfiguration;
   const Configuration last = configurations.back();
@@ -178,14 +186,13 @@ SLUICE_GUEST_EXPORT int cudaLaunchKernel_ptsz(const void* host, Dim3 grid, Dim3 
                                               void* stream) {
   return note(sluice::guest::launch(host, {grid, block, shared_bytes, stream}, arguments, true));
 }
-/// Attributes of a launch, such as clusters, are not supported.
 SLUICE_GUEST_EXPORT int cudaLaunchKernelExC(const sluice::guest::LaunchConfig* config,
                                             const void* host, void** arguments) {
-  if (config == nullptr) return note(Error::kInvalidValue);
-  if (config->num_attributes != 0) return note(Error::kNotSupported);
-  return note(sluice::guest::launch(
-      host, {config->grid, config->block, config->dynamic_shared_bytes, config->stream}, arguments,
-      false));
+  return note(sluice::guest::launch(config, host, arguments, false));
+}
+SLUICE_GUEST_EXPORT int cudaLaunchKernelExC_ptsz(const sluice::guest::LaunchConfig* config,
+                                                 const void* host, void** arguments) {
+  return note(sluice::guest::launch(config, host, arguments, true));
 }
 SLUICE_GUEST_EXPORT int cudaFuncGetAttributes(sluice::guest::FunctionAttributes* attributes,
                                               const void* host) {

@@ -68,6 +68,14 @@ Error allocate(CallKind kind, void** address, const MemoryBody& body) {
   return Error::kSuccess;
 }
 
+Error allocate_rows(void** address, std::size_t* pitch, std::size_t width, std::size_t height) {
+  constexpr std::size_t kUnit = 512;
+  if (pitch == nullptr || width > SIZE_MAX - kUnit) return Error::kInvalidValue;
+  *pitch = (width + kUnit - 1) / kUnit * kUnit;
+  if (height > 0 && *pitch > SIZE_MAX / height) return Error::kMemoryAllocation;
+  return allocate(CallKind::kAllocate, address, {.bytes = *pitch * height});
+}
+
 Error free_device(void* address) {
   if (address == nullptr) return Error::kSuccess;
   if (!device_ranges().remove(number_of(address))) return Error::kInvalidValue;
@@ -87,6 +95,28 @@ Error allocate_host(void** address, std::size_t bytes) {
   *address = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   if (*address == nullptr) return Error::kMemoryAllocation;
   host_ranges().add(number_of(*address), bytes);
+  return Error::kSuccess;
+}
+
+/// Copies take the bytes of any host memory, so nothing is pinned.
+Error register_host(const void* address, std::size_t bytes, unsigned flags) {
+  constexpr unsigned kPortable = 1;
+  constexpr unsigned kReadOnly = 8;
+  if (address == nullptr || bytes == 0) return Error::kInvalidValue;
+  if ((flags & ~(kPortable | kReadOnly)) != 0) return Error::kNotSupported;
+  if (host_ranges().contains(number_of(address))) return Error::kHostMemoryAlreadyRegistered;
+  host_ranges().add(number_of(address), bytes);
+  return Error::kSuccess;
+}
+
+Error unregister_host(const void* address) {
+  return host_ranges().remove(number_of(address)) ? Error::kSuccess
+                                                  : Error::kHostMemoryNotRegistered;
+}
+
+Error host_flags(unsigned* flags, const void* address) {
+  if (flags == nullptr || !host_ranges().contains(number_of(address))) return Error::kInvalidValue;
+  *flags = 0;
   return Error::kSuccess;
 }
 
@@ -113,8 +143,7 @@ Error open(void** address, const IpcHandle& handle) {
   if (address == nullptr) return Error::kInvalidValue;
   const std::span key(handle.bytes, strnlen(handle.bytes, sizeof(handle.bytes)));
   Connection::Words words = {};
-  const Error error =
-      Connection::get().ask(CallKind::kMemoryOpen, {}, std::as_bytes(key), &words);
+  const Error error = Connection::get().ask(CallKind::kMemoryOpen, {}, std::as_bytes(key), &words);
   if (error != Error::kSuccess) return error;
   *address = reinterpret_cast<void*>(words[0]);  // NOLINT
   opened_ranges().add(words[0], words[1]);
@@ -155,6 +184,10 @@ Error describe_pointer(PointerAttributes* attributes, const void* address) {
 
 }  // namespace
 
+Error allocate_in_order(void** address, std::size_t bytes, std::uint64_t stream) {
+  return allocate(CallKind::kAllocateInOrder, address, {.bytes = bytes, .stream = stream});
+}
+
 bool is_on_device(const void* address) {
   return device_ranges().contains(number_of(address)) ||
          opened_ranges().contains(number_of(address));
@@ -175,12 +208,10 @@ SLUICE_GUEST_EXPORT int cudaFree(void* address) {
   return note(sluice::guest::free_device(address));
 }
 SLUICE_GUEST_EXPORT int cudaMallocAsync(void** address, std::size_t bytes, void* stream) {
-  return note(sluice::guest::allocate(CallKind::kAllocateInOrder, address,
-                                      {.bytes = bytes, .stream = stream_number(stream)}));
+  return note(sluice::guest::allocate_in_order(address, bytes, stream_number(stream)));
 }
 SLUICE_GUEST_EXPORT int cudaMallocAsync_ptsz(void** address, std::size_t bytes, void* stream) {
-  return note(sluice::guest::allocate(CallKind::kAllocateInOrder, address,
-                                      {.bytes = bytes, .stream = stream_number(stream, true)}));
+  return note(sluice::guest::allocate_in_order(address, bytes, stream_number(stream, true)));
 }
 SLUICE_GUEST_EXPORT int cudaFreeAsync(void* address, void* stream) {
   return note(sluice::guest::free_in_order(address, stream_number(stream)));
@@ -195,6 +226,23 @@ SLUICE_GUEST_EXPORT int cudaHostAlloc(void** address, std::size_t bytes, unsigne
   constexpr unsigned kMapped = 2;
   return note((flags & kMapped) != 0 ? Error::kNotSupported
                                      : sluice::guest::allocate_host(address, bytes));
+}
+SLUICE_GUEST_EXPORT int cudaMallocPitch(void** address, std::size_t* pitch, std::size_t width,
+                                        std::size_t height) {
+  return note(sluice::guest::allocate_rows(address, pitch, width, height));
+}
+SLUICE_GUEST_EXPORT int cudaHostRegister(void* address, std::size_t bytes, unsigned flags) {
+  return note(sluice::guest::register_host(address, bytes, flags));
+}
+SLUICE_GUEST_EXPORT int cudaHostUnregister(void* address) {
+  return note(sluice::guest::unregister_host(address));
+}
+SLUICE_GUEST_EXPORT int cudaHostGetFlags(unsigned* flags, void* address) {
+  return note(sluice::guest::host_flags(flags, address));
+}
+SLUICE_GUEST_EXPORT int cudaHostGetDevicePointer(void** /*device*/, void* /*host*/,
+                                                 unsigned /*flags*/) {
+  return note(Error::kNotSupported);
 }
 SLUICE_GUEST_EXPORT int cudaFreeHost(void* address) {
   return note(sluice::guest::free_host(address));
@@ -218,4 +266,10 @@ SLUICE_GUEST_EXPORT int cudaIpcOpenMemHandle(void** address, IpcHandle handle, u
 }
 SLUICE_GUEST_EXPORT int cudaIpcCloseMemHandle(void* address) {
   return note(sluice::guest::close(address));
+}
+SLUICE_GUEST_EXPORT int cudaIpcGetEventHandle(IpcHandle* /*handle*/, void* /*event*/) {
+  return note(Error::kNotSupported);
+}
+SLUICE_GUEST_EXPORT int cudaIpcOpenEventHandle(void** /*event*/, IpcHandle /*handle*/) {
+  return note(Error::kNotSupported);
 }

@@ -101,10 +101,10 @@ sandbox::ProgramHostOptions program_options(const Settings& settings,
   sandbox::ProgramHostOptions options;
   options.launcher = {starter, "guest", number, group, std::to_string(settings.program_bytes)};
   options.proxy = {starter, "proxy", program_beside("sluice").string(), "guest", "serve"};
-  options.proxy.insert(options.proxy.end(),
-                       {"--backend", settings.program_backend, "--transfer-policy",
-                        settings.transfer_policy, "--transfer-blocks-in-flight",
-                        std::to_string(settings.transfer_blocks_in_flight)});
+  options.proxy.insert(
+      options.proxy.end(),
+      {"--backend", settings.program_backend, "--transfer-policy", settings.transfer_policy,
+       "--transfer-blocks-in-flight", std::to_string(settings.transfer_blocks_in_flight)});
   options.user = user ? user->first : geteuid();
   options.group = user ? user->second : getegid();
   return options;

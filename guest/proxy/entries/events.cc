@@ -46,7 +46,8 @@ CuResult event_record(Guest& guest, const Call& call, Answer& /*answer*/) {
 
 CuResult event_wait(Guest& guest, const Call& call, Answer& /*answer*/) {
   const GuestEvent* const event = guest.events.find(from_body<HandleBody>(call.body).handle);
-  return event != nullptr ? guest.driver().event_synchronize(event->event) : CuResult::kInvalidHandle;
+  return event != nullptr ? guest.driver().event_synchronize(event->event)
+                          : CuResult::kInvalidHandle;
 }
 
 CuResult event_ask(Guest& guest, const Call& call, Answer& /*answer*/) {
@@ -60,7 +61,8 @@ CuResult event_elapsed(Guest& guest, const Call& call, Answer& answer) {
   const GuestEvent* const end = guest.events.find(body.other);
   if (start == nullptr || end == nullptr) return CuResult::kInvalidHandle;
   float milliseconds = 0;
-  const CuResult result = guest.driver().event_elapsed_time(&milliseconds, start->event, end->event);
+  const CuResult result =
+      guest.driver().event_elapsed_time(&milliseconds, start->event, end->event);
   answer.words[0] = std::bit_cast<std::uint32_t>(milliseconds);
   return result;
 }
