@@ -10,7 +10,9 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -18,8 +20,9 @@
 #include "base/process/child.h"
 #include "base/process/spawn_plan.h"
 #include "guest/launcher/program_file.h"
-#include "guest/wire/calls.h"
+#include "guest/wire/call_ring.h"
 #include "guest/wire/hello.h"
+#include "shm/region.h"
 
 namespace sluice::guest {
 namespace {
@@ -105,6 +108,26 @@ int Proxy::wait() {
   id_ = -1;
   unlink(path_.c_str());
   return status;
+}
+
+Result<std::vector<GuestLine>> list_guests(const std::string& socket_path) {
+  const shm::Fd socket = SLUICE_TRY(shm::connect_unix(socket_path));
+  Hello hello;
+  const shm::Fd memory = SLUICE_TRY(receive_hello(socket.get(), hello));
+  const auto region = SLUICE_TRY(shm::Region::adopt(memory.get(), hello.shared_bytes));
+  CallSender sender = SLUICE_TRY(CallSender::create(region->mapped(), socket.get()));
+  constexpr std::uint32_t kSequence = 1;
+  std::optional<Reply> reply;
+  if (sender.send(CallKind::kGuests, {}, {}, kSequence)) reply = sender.receive(kSequence);
+  if (!reply) return make_error(Code::kUnavailable, "socket {}: the proxy has ended", socket_path);
+  if (reply->result != 0) {
+    return make_error(Code::kPermissionDenied,
+                      "socket {}: the proxy tells its guests to its own user alone", socket_path);
+  }
+  const auto payload = sender.reply_payload(*reply);
+  std::vector<GuestLine> lines(payload.size() / sizeof(GuestLine));
+  if (!lines.empty()) std::memcpy(lines.data(), payload.data(), lines.size() * sizeof(GuestLine));
+  return lines;
 }
 
 Result<std::vector<std::string>> prepare_guest(const std::string& socket_path,

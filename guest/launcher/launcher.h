@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "guest/wire/calls.h"
 #include "shm/fd_socket.h"
 
 namespace sluice::guest {
@@ -43,6 +44,10 @@ class Proxy {
   pid_t id_;
   std::string path_;
 };
+
+/// The guests of the proxy at `socket_path`, without the caller. Fails: kUnavailable where no proxy
+/// answers; kPermissionDenied for another user than the proxy's.
+Result<std::vector<GuestLine>> list_guests(const std::string& socket_path);
 
 /// Looks at a program that is to be a guest of the proxy at `socket_path`, and gives its
 /// environment: this process's, with the proxy's socket and the guest library in front of others.

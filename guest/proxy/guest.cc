@@ -87,6 +87,8 @@ Guest::~Guest() {
 CuResult Guest::handle(const Call& call, Answer& answer) {
   // Between the pieces of a copy nothing else comes.
   if (call.kind != CallKind::kCopyIn && call.kind != CallKind::kCopyOut) pause();
+  ++use_->num_calls;
+  if (call.kind == CallKind::kLaunch || call.kind == CallKind::kGraphLaunch) ++use_->num_launches;
   const CuResult result = entry_table()[call.kind](*this, call, answer);
   device_.notice(result);
   return result;
@@ -98,9 +100,11 @@ std::uint64_t Guest::quota() const {
 
 bool Guest::take_quota(std::uint64_t bytes) {
   if (bytes > quota() - used_bytes_) return false;
-  used_bytes_ += bytes;
+  use_->memory_bytes = used_bytes_ += bytes;
   return true;
 }
+
+void Guest::give_quota(std::uint64_t bytes) { use_->memory_bytes = used_bytes_ -= bytes; }
 
 GuestStream* Guest::find_stream(std::uint64_t number) {
   return number == kDefaultStream ? &default_stream_ : streams.find(number);
@@ -177,11 +181,15 @@ CuResult Guest::copy(CopyPiece piece, const std::function<CuResult(cuda::CuStrea
   }
   if (result != CuResult::kSuccess) return result;
   piece.stream_priority = stream->priority;
-  return copies_.run(piece, [&] {
+  result = copies_.run(piece, [&] {
     const CuResult submitted = submit(stream->stream);
     if (submitted != CuResult::kSuccess) return submitted;
     return driver().stream_synchronize(stream->stream);
   });
+  if (result != CuResult::kSuccess) return result;
+  const bool is_in = piece.direction == device::Direction::kToDevice;
+  (is_in ? use_->to_device_bytes : use_->from_device_bytes) += piece.size_bytes;
+  return result;
 }
 
 CuResult Guest::wait_for_all() {

@@ -91,14 +91,22 @@ struct GuestLimits {
   std::int64_t code_bytes = 2 * static_cast<std::int64_t>(kMaxCodeBytes);  ///< of the host
 };
 
+/// Who a guest is, as its socket says.
+struct GuestPeer {
+  std::int32_t process = 0;
+  bool may_list = false;  ///< it is the proxy's own user
+};
+
 /// Used by one thread, which has joined the device. The destructor waits for the guest's work and
 /// gives everything back.
 class Guest {
  public:
-  Guest(SharedDevice& device, const GuestLimits& limits)
+  Guest(SharedDevice& device, const GuestLimits& limits, const GuestPeer& peer = {})
       : code_budget(std::make_shared<ByteBudget>(limits.code_bytes, device.code_budget())),
         device_(device),
         limits_(limits),
+        use_(device.guests().add(peer.process)),
+        may_list_(peer.may_list),
         copies_(device.copies()) {}
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
@@ -129,7 +137,11 @@ class Guest {
   std::uint64_t used_bytes() const { return used_bytes_; }
   /// Counts bytes of the device. False: they are beyond the quota.
   bool take_quota(std::uint64_t bytes);
-  void give_quota(std::uint64_t bytes) { used_bytes_ -= bytes; }
+  void give_quota(std::uint64_t bytes);
+  /// Of the proxy's list.
+  const GuestUse* use() const { return use_.get(); }
+  /// Whether it may read that list.
+  bool may_list() const { return may_list_; }
 
   GuestStream* find_stream(std::uint64_t number);
   /// The stream for work that comes now: orders it behind what it must wait for.
@@ -184,6 +196,8 @@ class Guest {
 
   SharedDevice& device_;
   const GuestLimits limits_;
+  const std::shared_ptr<GuestUse> use_;
+  const bool may_list_;
   std::unique_ptr<CoreGrant> cores_;
   GuestStream default_stream_;
   GuestStream memory_stream_;                    ///< of allocations that no stream orders

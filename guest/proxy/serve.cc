@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -69,9 +70,17 @@ class Place {
   const std::shared_ptr<std::atomic<int>> count_;
 };
 
+/// Whoever opened the socket: a program that it becomes has the same number.
+GuestPeer peer_of(const shm::Fd& socket) {
+  ucred credentials = {};
+  socklen_t bytes = sizeof(credentials);
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return {};
+  return {.process = credentials.pid, .may_list = credentials.uid == geteuid()};
+}
+
 void serve_joined(SharedDevice& device, const GuestLimits& limits, const shm::Fd& socket,
                   const shm::SharedMemory& memory, CallReceiver& calls) {
-  Guest guest(device, limits);
+  Guest guest(device, limits, peer_of(socket));
   const Hello hello = {.shared_bytes = static_cast<std::uint64_t>(kSharedBytes)};
   const bool is_ready =
       guest.start() == CuResult::kSuccess &&

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <new>
 #include <thread>
+#include <vector>
 
 #include "guest/proxy/testing/emulated_guests.h"
 #include "guest/proxy/testing/ring_guest.h"
@@ -42,6 +46,39 @@ TEST_F(RingGuests, GuestThatReadsNoReplyHoldsNothingUp) {
   RingGuest neighbour(*device_);
   EXPECT_NE(neighbour.make(CallKind::kAllocate, MemoryBody{.bytes = 4096}), 0U);
   EXPECT_TRUE(deaf.ask(CallKind::kMemoryInfo, HandleBody{}).has_value());
+}
+
+TEST_F(RingGuests, GuestsAreListedWithWhatTheyUseUntilTheyLeave) {
+  start();
+  RingGuest one(*device_);
+  RingGuest other(*device_);
+  const std::uint64_t memory = one.make(CallKind::kAllocate, MemoryBody{.bytes = 4096});
+  const std::array<std::byte, 100> bytes = {};
+  ASSERT_TRUE(one.ask(CallKind::kCopyIn, MemoryBody{.target = memory}, bytes).has_value());
+  const auto listed = [&] {
+    const auto reply = other.ask(CallKind::kGuests, HandleBody{});
+    EXPECT_TRUE(reply && reply->result == 0);
+    const auto payload = other.payload_of(*reply);
+    std::vector<GuestLine> lines(payload.size() / sizeof(GuestLine));
+    if (!lines.empty()) std::memcpy(lines.data(), payload.data(), payload.size());
+    return lines;
+  };
+  const std::vector<GuestLine> lines = listed();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0].process, getpid());  // which made both ends of the socket
+  EXPECT_EQ(lines[0].memory_bytes, 4096U);
+  EXPECT_EQ(lines[0].num_calls, 2U);
+  EXPECT_EQ(lines[0].num_launches, 0U);
+  EXPECT_EQ(lines[0].to_device_bytes, 100U);
+  EXPECT_EQ(lines[0].from_device_bytes, 0U);
+  one.leave();
+  EXPECT_TRUE(listed().empty());
+}
+
+TEST_F(RingGuests, GuestOfAnotherUserIsToldOfNobody) {
+  start();
+  CallingGuest guest(*device_);  // of a user that nobody knows
+  EXPECT_EQ(guest.ask(CallKind::kGuests, HandleBody{}), CuResult::kNotPermitted);
 }
 
 /// A listening socket with an address of the system's choice.

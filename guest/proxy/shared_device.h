@@ -16,6 +16,7 @@
 #include "driver/driver_table.h"
 #include "guest/proxy/copy_turns.h"
 #include "guest/proxy/core_grants.h"
+#include "guest/proxy/guest_list.h"
 #include "guest/proxy/memory_offers.h"
 
 namespace sluice::guest {
@@ -111,6 +112,7 @@ class SharedDevice {
 
   MemoryOffers& offers() { return offers_; }
   CoreGrants& cores() { return cores_; }
+  GuestList& guests() { return guests_; }
   /// Gives memory of the pool back, and waits for that.
   /// Requires: no work uses it.
   void free(std::uint64_t address);
@@ -138,6 +140,7 @@ class SharedDevice {
   CopyTurns copies_;
   MemoryOffers offers_;
   CoreGrants cores_;
+  GuestList guests_;
 
   cuda::CuContext context_ = nullptr;
   cuda::CuMemoryPool pool_ = nullptr;

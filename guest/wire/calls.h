@@ -81,6 +81,7 @@ enum class CallKind : std::uint32_t {
   kMemoryClose,        // MemoryBody.target; waits for the guest's work
   kCoresTake,          // HandleBody.value: multiprocessors; before any other stream; back: their
                        // number
+  kGuests,             // payload back: GuestLine...; of others, for the proxy's user alone
   kCount
 };
 
@@ -137,6 +138,18 @@ struct DeviceFacts {
   std::uint64_t memory_bytes = 0;  ///< the quota, if that is less than the device has
   std::int32_t driver_version = 0;
   std::array<std::int32_t, kNumAttributes> attributes = {};
+};
+
+/// Another guest of the proxy.
+struct GuestLine {
+  std::int32_t process = 0;
+  std::int32_t zero = 0;
+  std::int64_t age_ns = 0;
+  std::uint64_t memory_bytes = 0;  ///< of the device
+  std::uint64_t num_calls = 0;
+  std::uint64_t num_launches = 0;
+  std::uint64_t to_device_bytes = 0;
+  std::uint64_t from_device_bytes = 0;
 };
 
 /// Followed by `num_parameters` of ParameterPlace.

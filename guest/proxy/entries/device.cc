@@ -1,4 +1,4 @@
-// What the device is, and which part of it a guest has.
+// What the device is, which part of it a guest has, and who else is there.
 #include <algorithm>
 #include <cstring>
 
@@ -45,9 +45,20 @@ CuResult cores_take(Guest& guest, const Call& call, Answer& answer) {
   return result;
 }
 
+CuResult guests(Guest& guest, const Call& /*call*/, Answer& answer) {
+  if (!guest.may_list()) return CuResult::kNotPermitted;
+  const std::vector<GuestLine> lines =
+      guest.device().guests().lines(guest.use(), answer.room.size() / sizeof(GuestLine));
+  const std::size_t bytes = lines.size() * sizeof(GuestLine);
+  if (bytes > 0) std::memcpy(answer.room.data(), lines.data(), bytes);
+  answer.payload_bytes = static_cast<std::uint32_t>(bytes);
+  return CuResult::kSuccess;
+}
+
 }  // namespace
 
 void fill_device_entries(EntryTable& table) {
+  table[CallKind::kGuests] = guests;
   table[CallKind::kDeviceFacts] = device_facts;
   table[CallKind::kCoresTake] = cores_take;
 }

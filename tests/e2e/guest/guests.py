@@ -10,6 +10,7 @@ The cases that need programs of nvcc are skipped where it is not installed.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import signal
@@ -306,6 +307,20 @@ def has_cores_of_its_own(folder: Path) -> str:
         return problem or ("" if ended.stdout == "8 multiprocessors\nequal\n" else f"with 8: {ended}")
 
 
+def lists_guests_with_their_use(folder: Path) -> str:
+    with proxy(folder) as (at, _), holding(at, "hold") as guest:
+
+        def listed() -> list[dict[str, int]]:
+            said = subprocess.run([SLUICE, "guest", "list", "--socket", at, "--json"], capture_output=True, check=True)
+            return json.loads(said.stdout)
+
+        eventually(lambda: [one["process"] for one in listed()] == [guest.pid], why=lambda: f"listed: {listed()}")
+        [line] = listed()
+        table = subprocess.run([SLUICE, "guest", "list", "--socket", at], capture_output=True, text=True, check=True)
+        is_right = (line["memory_bytes"], line["num_launches"]) == (8 << 20, 2) and line["num_calls"] > 5
+        return "" if is_right and f"{guest.pid} " in table.stdout else f"{line} {table.stdout}"
+
+
 def equals_the_host(name: str, seed: int) -> Callable[[Path], str]:
     machine = ("--machine", f"capability=8.0,seed={seed}") if BACKEND == "cuda-emulated" else ()
     return lambda folder: problem_of(run(*ON_BACKEND, *machine, "--", PROGRAMS / name), "equal")
@@ -345,6 +360,7 @@ def main() -> int:
         "memory that a guest offers": passes_memory_by_its_address,
         "quotas": keeps_quotas,
         "the proxy's death": tells_guests_of_the_proxys_death,
+        "a list of guests": lists_guests_with_their_use,
         "no proxy": finds_no_device_without_a_proxy,
         "exit codes": passes_the_exit_code_on,
         "a program that is missing": refuses("does not start", *ON_BACKEND, "--", "FOLDER/missing"),

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>  // NOLINT: mkdtemp
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include "base/process/child.h"
 #include "guest/launcher/launcher.h"
 #include "sluice/cli/command.h"
+#include "sluice/cli/figures.h"
+#include "sluice/devices/device_table.h"
 
 namespace sluice::tool {
 namespace {
@@ -50,7 +53,7 @@ class GuestCommand : public Command {
   const char* name() const override { return "guest"; }
 
   void add_options(Options& options) override {
-    options.add("action", action_, "What to do").required().one_of({"run", "serve"});
+    options.add("action", action_, "What to do").required().one_of({"run", "serve", "list"});
     options.add("program", words_,
                 "To run: a program and its arguments; -- before them if one has a dash");
     options.add("--socket", socket_,
@@ -72,11 +75,13 @@ class GuestCommand : public Command {
         .shows_default();
     options.add("--cores", num_cores_, "Multiprocessors that run asks for, the program's alone")
         .positive();
+    options.flag("-j,--json", is_json_, "Print what list lists as JSON");
     options.add("--machine", proxy_.machine, "The machine that cuda-emulated stands for");
   }
 
   Result<int> run() override {
     if (action_ == "serve") return serve();
+    if (action_ == "list") return list();
     if (words_.empty()) return invalid_argument("run needs a program");
     // The terminal's signals are the program's to answer.
     for (const int number : {SIGINT, SIGQUIT}) signal(number, SIG_IGN);
@@ -99,10 +104,48 @@ class GuestCommand : public Command {
     return exit_code(proxy.wait());
   }
 
+  Result<int> list() {
+    if (socket_.empty()) return invalid_argument("list needs --socket PATH");
+    const auto guests = SLUICE_TRY(guest::list_guests(socket_));
+    if (is_json_) {
+      print_json(guests);
+    } else {
+      print_table(guests);
+    }
+    return 0;
+  }
+
+  static void print_table(const std::vector<guest::GuestLine>& guests) {
+    constexpr const char* kRow = "{:<9}  {:<12}  {:<9}  {:<10}  {:<10}  {:<9}  {}\n";
+    const auto bytes = [](std::uint64_t count) {
+      return format_bytes(static_cast<std::int64_t>(count));
+    };
+    fmt::print(fmt::runtime(kRow), "PROCESS", "AGE", "MEMORY", "CALLS", "LAUNCHES", "TO DEVICE",
+               "FROM DEVICE");
+    for (const guest::GuestLine& guest : guests) {
+      fmt::print(fmt::runtime(kRow), guest.process, describe_age(guest.age_ns),
+                 bytes(guest.memory_bytes), guest.num_calls, guest.num_launches,
+                 bytes(guest.to_device_bytes), bytes(guest.from_device_bytes));
+    }
+  }
+
+  static void print_json(const std::vector<guest::GuestLine>& guests) {
+    const char* separator = "[";
+    for (const guest::GuestLine& guest : guests) {
+      fmt::print(R"({}{{"process": {}, "age_ns": {}, "memory_bytes": {}, "num_calls": {}, )"
+                 R"("num_launches": {}, "to_device_bytes": {}, "from_device_bytes": {}}})",
+                 std::exchange(separator, ",\n "), guest.process, guest.age_ns, guest.memory_bytes,
+                 guest.num_calls, guest.num_launches, guest.to_device_bytes,
+                 guest.from_device_bytes);
+    }
+    fmt::print("{}]\n", guests.empty() ? "[" : "");
+  }
+
   std::string action_;
   std::vector<std::string> words_;
   std::string socket_;
   std::int32_t num_cores_ = 0;
+  bool is_json_ = false;
   guest::ProxyOptions proxy_;
 };
 
