@@ -138,7 +138,7 @@ class Guest {
   /// Counts bytes of the device. False: they are beyond the quota.
   bool take_quota(std::uint64_t bytes);
   void give_quota(std::uint64_t bytes);
-  /// Of the proxy's list.
+  /// This guest's entry of the proxy's list.
   const GuestUse* use() const { return use_.get(); }
   /// Whether it may read that list.
   bool may_list() const { return may_list_; }

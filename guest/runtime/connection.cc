@@ -47,7 +47,7 @@ Connection::Connection() {
   }
 }
 
-/// A program that asks for multiprocessors of its own does not run on those of others.
+/// Where the proxy refuses them, the program gets no device.
 Status Connection::take_cores() {
   const char* const text = std::getenv(kCoresVariable);
   if (text == nullptr) return ok_status();

@@ -88,8 +88,8 @@ Error give(T* to, T value) {
   return Error::kSuccess;
 }
 
-/// The caller waits for the stream and runs the function: what comes behind it in the stream comes
-/// behind it here, too.
+/// The caller waits for the stream and runs the function, so later work of the stream comes behind
+/// the function.
 template <typename Function>
 Error run_on_host(std::uint64_t stream, const Function& function) {
   const Error error =

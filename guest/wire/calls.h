@@ -26,7 +26,7 @@ inline constexpr std::uint64_t kMaxCodeBytes = std::uint64_t{512} << 20;
 /// Maximum bytes of a kernel's parameters, as CUDA 12.1 and later allow.
 inline constexpr std::uint32_t kMaxParameterBytes = 32764;
 inline constexpr std::size_t kMaxParameters = 4096;
-/// Of memory that guests offer each other: a secret that CUDA's handles have room for.
+/// The longest key of memory that guests offer each other; CUDA's handles have room for as much.
 inline constexpr std::size_t kMaxKeyBytes = 64;
 
 /// Stream 0 is the guest's own default stream, which waits for its other blocking streams and they

@@ -239,7 +239,7 @@ def serves_a_guest_in_a_container(folder: Path) -> str:
 
 
 def passes_memory_by_its_address(folder: Path) -> str:
-    """The guest that gives it is killed while the other one has it."""
+    """The giver is killed while the taker holds the memory."""
     with proxy(folder) as (at, _):
         taker = subprocess.Popen(
             [BY_HAND, "take"], env=guest_environment(at), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -93,7 +93,7 @@ void check_streams() {
   CHECK(cudaStreamDestroy(stream));
 }
 
-/// Host functions run behind what came before them in their stream.
+/// A host function runs behind the earlier work of its stream.
 void check_host_functions(const float* memory, float want, cudaStream_t stream) {
   static float seen = 0;
   static std::vector<float> told;
