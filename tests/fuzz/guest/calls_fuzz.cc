@@ -48,7 +48,7 @@ void check_all_is_back(SharedDevice& device) {
 }
 
 void carry_out(SharedDevice& device, CallReceiver& calls) {
-  Guest guest(device, {.memory_bytes = std::uint64_t{32} << 20});
+  Guest guest(device, {.memory_bytes = std::uint64_t{32} << 20}, {.may_list = true});
   if (guest.start() != CuResult::kSuccess) std::abort();
   Call call;
   for (int i = 0; i < kMaxCalls && calls.take(call) == CallReceiver::Take::kCall; ++i) {
