@@ -198,6 +198,19 @@ def proxies_take_the_daemons_transfers(folder: Path) -> None:
         same(proxy[-3:-1], [b"strict", b"3"])  # before the last NUL
 
 
+def program_runs_on_multiprocessors_that_its_script_asks_for(folder: Path) -> None:
+    built = BUILD / "test/guest/cores.nvcc"
+    if not built.exists():
+        print("skipped: the programs of nvcc, which is not installed")
+        return
+    with programs(folder) as (daemon, place):
+        sluice = at(daemon)
+        shutil.copy(built, place / "cores")
+        deploy(sluice, script(place, "narrow", f"SLUICE_GUEST_CORES=4 exec {place}/cores"))
+        for _ in range(3):
+            same(ask(sluice, folder, "narrow", b""), b"4 multiprocessors\nequal\n")
+
+
 def program_sees_no_secrets_of_the_daemons_variables(folder: Path) -> None:
     os.environ["SLUICE_TEST_SECRET"] = "hidden"
     with programs(folder) as (daemon, place):
@@ -262,6 +275,7 @@ if __name__ == "__main__":
         program_beyond_its_time_is_ended_with_its_children,
         processes_end_with_their_function_and_with_the_daemon,
         proxies_take_the_daemons_transfers,
+        program_runs_on_multiprocessors_that_its_script_asks_for,
         program_sees_no_secrets_of_the_daemons_variables,
         deployment_comes_back_with_the_daemon,
         daemon_refuses_programs_that_its_operator_did_not_allow,
