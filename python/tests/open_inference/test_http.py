@@ -101,6 +101,18 @@ def test_json_by_hand_is_answered_in_json(curl: Curl) -> None:
                                         "data": [2, 4, 6, 2**61]}
 
 
+def test_long_json_is_answered_as_short_json(curl: Curl, image: np.ndarray) -> None:
+    images = np.tile(image, (1500, 1, 1, 1))
+    status, body = curl("POST", "/v2/models/digits/infer", {"inputs": [{
+        "name": "image", "shape": list(images.shape), "datatype": "FP32", "data": images.flatten().tolist()}]})
+    assert status == 200, body
+    output = json.loads(body)["outputs"][0]
+    expected = sluice.compile(DIGITS)(images)
+    np.testing.assert_allclose(np.array(output["data"], np.float32).reshape(output["shape"]), expected, rtol=1e-5)
+    status, body = curl("POST", "/v2/models/digits/infer", b"[" * 1_000_000)
+    assert status == 400 and "JSON" in json.loads(body)["error"]
+
+
 def test_numbers_of_json_beyond_64_bits_are_floats(curl: Curl) -> None:
     image = {"name": "image", "shape": [1, 1, 8, 8], "datatype": "FP32", "data": [10**20, -10**19, *[0.5] * 62]}
     status, body = curl("POST", "/v2/models/digits/infer", {"inputs": [image], "id": "9" * 30 + '"'})

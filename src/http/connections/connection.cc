@@ -30,10 +30,10 @@ bool has_agreed_on_http2(const SSL& ssl) {
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer,
-                       tls::Context tls)
+Connection::Connection(std::shared_ptr<Shared> shared, asio::io_context& io, int fd, int family,
+                       terms::Peer peer, tls::Context tls)
     : shared_(std::move(shared)),
-      stream_(asio::make_strand(*shared_->io)),
+      stream_(asio::make_strand(io)),
       tls_(std::move(tls)),
       peer_(std::move(peer)),
       buffer_(kMaxHeadBytes),

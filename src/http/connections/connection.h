@@ -35,9 +35,9 @@ struct Shared {
   ServerOptions options;
   Handler handler;
   std::shared_ptr<ByteBudget> bodies;
-  /// Threads that outlive the server bring answers, and post them while `io` is not null.
+  /// Threads that outlive the server bring answers, and post them until it is over.
   std::mutex mutex;
-  asio::io_context* io = nullptr;  ///< null once it is over
+  bool is_over = false;
 };
 
 /// All but the constructor and what says otherwise runs on the connection's strand.
@@ -53,9 +53,9 @@ struct Shared {
 /// so what it still sends is read for a short time.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  /// `tls`: null for a connection without TLS.
-  Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer,
-             tls::Context tls);
+  /// `io` runs the connection. `tls`: null for a connection without TLS.
+  Connection(std::shared_ptr<Shared> shared, asio::io_context& io, int fd, int family,
+             terms::Peer peer, tls::Context tls);
 
   // For the server.
 
@@ -113,7 +113,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 template <typename Spoken, typename Work>
 void post(const std::weak_ptr<Spoken>& weak, Shared& shared, Work work) {
   const std::lock_guard lock(shared.mutex);
-  if (shared.io == nullptr) return;
+  if (shared.is_over) return;
   const std::shared_ptr<Spoken> self = weak.lock();
   if (self == nullptr) return;
   asio::post(self->connection().stream().get_executor(),

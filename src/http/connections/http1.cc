@@ -25,7 +25,8 @@ using std::chrono::nanoseconds;
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
-constexpr std::size_t kMaxParts = 16;  // of a reply, that go in one call
+constexpr std::size_t kMaxParts = 16;         // of a reply, that go in one call
+constexpr std::size_t kUsualHeadBytes = 256;  // of a reply
 
 /// Keeps a reply that comes while its request is handed over, on this thread: nothing need be
 /// posted then, nor watched. It refuses the reply of another thread, and a late one.
@@ -67,6 +68,7 @@ std::string head_of(const Reply& reply, bool is_chunked, bool is_last) {
   std::string head =
       fmt::format("HTTP/1.1 {} {}\r\n", reply.status,
                   view_of(wire::obsolete_reason(static_cast<wire::status>(reply.status))));
+  head.reserve(kUsualHeadBytes);
   visit_fields(reply, [&head](std::string_view name, std::string_view value) {
     head.append(name).append(": ").append(value).append("\r\n");
   });

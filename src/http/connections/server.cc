@@ -8,6 +8,7 @@
 #include <chrono>
 #include <list>
 #include <thread>
+#include <vector>
 
 #include "base/process/start_thread.h"
 #include "http/connections/connection.h"
@@ -24,22 +25,29 @@ int family_of(int fd) {
   return family;
 }
 
+/// A thread and its connections. They stay with it: threads that share connections hand the wait
+/// for the next event to each other, which wakes one of them for each request.
+struct Loop {
+  asio::io_context io{1};  // so many threads
+  WorkGuard work{io.get_executor()};
+  std::thread thread;
+};
+
 /// Lock order: `mutex_`, then Shared's.
 class AsioServer final : public Server {
  public:
-  AsioServer(const ServerOptions& options, Handler handler)
-      : io_(options.num_threads), work_(io_.get_executor()), shared_(std::make_shared<Shared>()) {
+  AsioServer(const ServerOptions& options, Handler handler) : shared_(std::make_shared<Shared>()) {
     shared_->options = options;
     shared_->handler = std::move(handler);
     shared_->bodies = std::make_shared<ByteBudget>(options.all_body_bytes);
-    shared_->io = &io_;
   }
   ~AsioServer() override { shutdown(0); }
 
   /// Once. Fails: as start_thread.
   Status start_threads() {
     for (int i = 0; i < shared_->options.num_threads; ++i) {
-      threads_.push_back(SLUICE_TRY(start_thread([this] { run(); })));
+      Loop& loop = *loops_.emplace_back(std::make_unique<Loop>());
+      loop.thread = SLUICE_TRY(start_thread([&loop] { run(loop.io); }));
     }
     return ok_status();
   }
@@ -55,8 +63,9 @@ class AsioServer final : public Server {
       close(fd);
       return;
     }
+    asio::io_context& io = loops_[turn_++ % loops_.size()]->io;
     const auto connection =
-        std::make_shared<Connection>(shared_, fd, family_of(fd), peer, std::move(tls));
+        std::make_shared<Connection>(shared_, io, fd, family_of(fd), peer, std::move(tls));
     connections_.push_back(connection);
     connection->start();
   }
@@ -90,20 +99,22 @@ class AsioServer final : public Server {
       if (const auto connection = one.lock()) connection->stop();
     }
     // Connections end as their last operation does; then the threads have nothing left.
-    work_.reset();
+    for (const auto& loop : loops_) loop->work.reset();
     {
       const std::lock_guard lock(shared_->mutex);
-      shared_->io = nullptr;  // answers that come later are dropped
+      shared_->is_over = true;  // answers that come later are dropped
     }
-    for (std::thread& thread : threads_) thread.join();
+    for (const auto& loop : loops_) {
+      if (loop->thread.joinable()) loop->thread.join();
+    }
   }
 
  private:
   /// What a connection throws, such as for lack of memory, ends it alone.
-  void run() {
+  static void run(asio::io_context& io) {
     while (true) {
       try {
-        io_.run();
+        io.run();
         return;
       } catch (const std::exception&) {
         continue;
@@ -135,13 +146,12 @@ class AsioServer final : public Server {
     return std::ranges::any_of(connections_, [](const auto& one) { return !one.expired(); });
   }
 
-  asio::io_context io_;
-  WorkGuard work_;
+  std::vector<std::unique_ptr<Loop>> loops_;  ///< no longer changed once their threads began
   const std::shared_ptr<Shared> shared_;
   std::mutex mutex_;
   bool is_over_ = false;
+  std::size_t turn_ = 0;                              ///< of the loops, for the next connection
   std::list<std::weak_ptr<Connection>> connections_;  ///< no longer changed once it is over
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace

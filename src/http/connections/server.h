@@ -11,7 +11,7 @@
 namespace sluice::http {
 
 struct ServerOptions {
-  int num_threads = 2;
+  int num_threads = 2;  ///< at least 1; each connection stays with one of them
   /// A new connection beyond them takes the place of the one that has been without a request for
   /// the longest; if all have requests, it is closed.
   std::size_t max_connections = 4096;

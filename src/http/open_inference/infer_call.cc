@@ -166,7 +166,10 @@ Status read_input(const object& from, std::string_view& binary, InferCall& call)
     }
     return ok_status();
   };
-  SLUICE_TRY(read().with_context(fmt::format("input {}", input.name.substr(0, 200))));
+  const Status status = read();
+  if (!status.is_ok()) {
+    return status.with_context(fmt::format("input {}", input.name.substr(0, 200)));
+  }
   call.plain.inputs.push_back(std::move(input));
   return ok_status();
 }
@@ -266,14 +269,14 @@ Status read_parts(std::string_view body, const terms::Signature& signature, Infe
 
 Status write_output(const open_inference::OutputTensor& output, bool is_binary, Reply& reply) {
   std::string& text = reply.text;
-  text += fmt::format("{{\"name\":{},\"datatype\":\"{}\",\"shape\":[{}],", json_text(output.name),
+  text += fmt::format("{{\"name\":{},\"datatype\":\"{}\",\"shape\":[{}],", quoted_json(output.name),
                       output.datatype, fmt::join(output.shape, ","));
   if (output.place != nullptr) {
     const open_inference::RegionPlace& place = *output.place;
     text += fmt::format(
         "\"parameters\":{{\"shared_memory_region\":{},\"shared_memory_offset\":{},"
         "\"shared_memory_byte_size\":{}}}}}",
-        json_text(place.region), place.offset, output.num_placed);
+        quoted_json(place.region), place.offset, output.num_placed);
     return ok_status();
   }
   if (is_binary) {
@@ -350,17 +353,17 @@ Result<Reply> write_reply(const dispatch::ModelRef& model, std::int64_t limit_by
   SLUICE_TRY(
       memory->charge.resize(is_coded ? 2 * most : most).with_context("answers wait to be read"));
   Reply reply;
-  reply.text = fmt::format("{{\"model_name\":{},\"model_version\":\"{}\"", json_text(call->model),
+  reply.text = fmt::format("{{\"model_name\":{},\"model_version\":\"{}\"", quoted_json(call->model),
                            call->version);
-  if (!call->id.empty()) reply.text += fmt::format(",\"id\":{}", json_text(call->id));
+  if (!call->id.empty()) reply.text += fmt::format(",\"id\":{}", quoted_json(call->id));
   if (call->plain.wants_wait) write_wait(open_inference::wait_of(memory->reply), reply.text);
   reply.text += ",\"outputs\":[";
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_binary = call->plain.outputs.empty() ? call->wants_binary : call->is_binary[i];
     if (i > 0) reply.text += ',';
     const open_inference::OutputTensor& output = outputs[i];
-    SLUICE_TRY(
-        write_output(output, is_binary, reply).with_context(fmt::format("output {}", output.name)));
+    const Status written = write_output(output, is_binary, reply);
+    if (!written.is_ok()) return written.with_context(fmt::format("output {}", output.name));
   }
   reply.text += "]}";
   if (reply.size_bytes() >= kLeastCodedBytes) reply.coding = call->coding;

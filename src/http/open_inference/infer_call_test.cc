@@ -56,5 +56,24 @@ TEST(InferCall, RefusedAnswerGivesItsBytesBackThoughTheCallIsKept) {
   EXPECT_TRUE(watched.expired());
 }
 
+TEST(InferCall, NamesAndIdsAreTextsOfJson) {
+  const auto sink = std::make_shared<dispatch::testing::KeepingSink>();
+  const dispatch::ModelRef model(sink, std::vector<bool>(), false);
+  const auto budget = std::make_shared<ByteBudget>(1 << 20);
+  const std::vector<std::pair<std::string, std::string>> texts = {
+      {"a plain one", R"("a plain one")"}, {R"(a "b" \ c)", R"("a \"b\" \\ c")"},
+      {"\n\x7f", "\"\\n\x7f\""},           {"\xc3\xa9", "\"\xc3\xa9\""},
+      {"\xff", "\"\xef\xbf\xbd\""},        {"", R"("")"}};
+  for (const auto& [text, expected] : texts) {
+    const auto call = std::make_shared<InferCall>();
+    call->model = text;
+    call->id = text;
+    call->charge = ByteCharge::take(budget, 0).value();
+    const std::string reply = write_reply(model, 1 << 16, call).value().text;
+    EXPECT_TRUE(reply.starts_with("{\"model_name\":" + expected + ",")) << reply;
+    EXPECT_EQ(reply.find(",\"id\":" + expected + ",") != std::string::npos, !text.empty()) << reply;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::http

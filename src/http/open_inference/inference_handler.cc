@@ -9,6 +9,7 @@
 #include "base/no_memory.h"
 #include "completions/language_model.h"
 #include "dispatch/later_cancel.h"
+#include "http/form.h"
 #include "http/json_text.h"
 #include "http/open_inference/infer_call.h"
 #include "http/open_inference/load_field.h"
@@ -77,12 +78,22 @@ bool asks_for_text(const dispatch::ModelRef& model, const open_inference::InferR
   return std::ranges::any_of(request.inputs, is_text) && completions::is_language_model(model);
 }
 
-/// What comes out of such a body, and the coding of such a reply, take a few milliseconds.
+/// What comes out of such a body, its JSON, and the coding of such a reply take a few milliseconds.
 constexpr std::size_t kSmallCodedBytes = 4 << 10;
+constexpr std::size_t kSmallJsonBytes = 256 << 10;
 constexpr std::size_t kSmallReplyBytes = 1 << 20;
 /// For larger ones.
 constexpr std::size_t kCodingThreads = 2;
 constexpr std::size_t kMaxCodedBodies = 64;  // of an account that wait
+
+/// Whether to read the body takes so long that other requests of the connections' thread must not
+/// wait for it.
+bool is_long(const Request& request) {
+  const std::size_t size = request.body->size();
+  if (request.coding != Coding::kIdentity) return size > kSmallCodedBytes;
+  if (request.json_bytes >= 0) return std::cmp_greater(request.json_bytes, kSmallJsonBytes);
+  return size > kSmallJsonBytes && !is_form(request.body->bytes());
+}
 
 /// The version in .../versions/V/..., which may be absent; removes it.
 std::string take_version(std::vector<std::string>& segments) {
@@ -96,7 +107,7 @@ std::string take_version(std::vector<std::string>& segments) {
 Answer with_id(std::string id, const Request& request, const Answer& answer) {
   return [id = std::move(id), observation = request.observation,
           bytes_in = static_cast<std::int64_t>(request.body->size()), answer](Reply reply) {
-    reply.fields += "X-Request-ID: " + id + "\r\n";
+    reply.fields.append("X-Request-ID: ").append(id).append("\r\n");
     if (observation != nullptr) {
       observation->set_http_reply(reply.status, bytes_in,
                                   static_cast<std::int64_t>(reply.size_bytes()));
@@ -161,10 +172,12 @@ Cancel InferenceHandler::observe(Request request, const Answer& answer) {
 
 /// A client without a token makes nothing larger than what it sent.
 Cancel InferenceHandler::answer_request(Request request, const Answer& answer) {
-  if (request.coding == Coding::kIdentity) return take(std::move(request), answer);
+  const bool is_coded = request.coding != Coding::kIdentity;
+  const bool is_apart = is_long(request);
+  if (!is_coded && !is_apart) return take(std::move(request), answer);
   const auto caller = caller_of(request, Role::kAny);
   if (!caller.is_ok()) return answer_now(answer, caller.status());
-  if (request.body->size() <= kSmallCodedBytes) return take(std::move(request), answer);
+  if (!is_apart) return take(std::move(request), answer);
   const auto cancel = std::make_shared<dispatch::LaterCancel>();
   const auto work = [this, cancel, request = std::move(request), first = first_of(answer)] {
     const Status status = catch_no_memory([&] {
@@ -174,7 +187,8 @@ Cancel InferenceHandler::answer_request(Request request, const Answer& answer) {
     if (!status.is_ok()) first(error_reply(telemetry::failed(request.observation, status)));
   };
   const Status status = codings_.run(service::account_of(caller->peer), work);
-  if (!status.is_ok()) answer(error_reply(status));
+  if (!status.is_ok() && is_coded) answer(error_reply(status));
+  if (!status.is_ok() && !is_coded) work();  // all threads are busy
   return [cancel] { cancel->cancel(); };
 }
 
@@ -192,7 +206,8 @@ Cancel InferenceHandler::take(Request request, const Answer& answer) {
   const bool has_regions = !segments->empty() && (segments->front() == kSystemRegions ||
                                                   segments->front() == kCudaRegions);
   if (has_regions) return answer_now(answer, regions(request, *segments));
-  if (*segments == Segments{"logging"}) return answer_now(answer, settings(request));
+  if (segments->size() == 1 && segments->front() == "logging")
+    return answer_now(answer, settings(request));
   const bool is_trace = segments->size() >= 2 && segments->back() == "setting" &&
                         segments->at(segments->size() - 2) == "trace";
   if (is_trace) return answer_now(answer, trace_settings(request, std::move(*segments)));

@@ -68,8 +68,9 @@ class InferenceHandler {
   const std::int64_t max_answer_bytes_;
   dispatch::FlightTable flights_;
   CompletionsHandler completions_;
-  /// Last: its calls use the others. They take codings off large bodies and put them on large
-  /// answers, which takes up to a second, for which no thread of connections may wait.
+  /// Last: its calls use the others. They take codings off large bodies, read long JSON and put
+  /// codings on large answers, which takes up to a second, for which no thread of connections may
+  /// wait.
   AccountThreads codings_;
 };
 

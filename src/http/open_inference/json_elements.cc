@@ -113,7 +113,7 @@ Status write_texts(const open_inference::OutputTensor& output, std::string& to) 
       return bad_input("a string is not UTF-8; ask for binary data");
     }
     if (i > 0) to += ',';
-    to += json_text(std::string(texts[i]));
+    to += quoted_json(texts[i]);
   }
   return ok_status();
 }
