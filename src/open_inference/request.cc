@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/checked.h"
 #include "ir/texts.h"
@@ -191,6 +192,13 @@ Status check_sequence(const terms::DeclaredModel& model, const terms::SequencePa
                               part.id.empty() ? flag : "sequence_id");
 }
 
+/// The priority of a request that names none, or none that the model has, is the model's own.
+std::uint64_t level_of(std::uint64_t priority, const terms::DeclaredModel& model) {
+  const bool is_known =
+      model.num_priorities == 0 || std::cmp_less_equal(priority, model.num_priorities);
+  return priority != 0 && is_known ? priority : static_cast<std::uint64_t>(model.default_priority);
+}
+
 }  // namespace
 
 Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::ModelRef& model,
@@ -219,7 +227,7 @@ Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::Mo
     SLUICE_TRY(check_sequence(model.declared(), *from.sequence));
     request.sequence = std::make_shared<const terms::SequencePart>(*from.sequence);
   }
-  request.priority = priority_of(from.priority);
+  request.priority = priority_of(level_of(from.priority, model.declared()));
   request.wants_detail = from.wants_wait;
   request.deadline_ns = deadline_of(from.timeout_us, deadline_ns, model.clock());
   return request;

@@ -287,6 +287,23 @@ def test_rows_are_joined_as_the_configuration_says(tmp_path: pathlib.Path, packa
             send(9)
 
 
+@pytest.mark.parametrize("module", [grpcclient, httpclient], ids=["grpc", "http"])
+def test_requests_without_a_timeout_have_that_of_the_configuration(tmp_path: pathlib.Path, package: Package,
+                                                                   module: Any) -> None:
+    with serving(tmp_path) as (daemon, repository, loader):
+        repository.put("m/1/model.sluice", package(3))
+        repository.put("m/config.pbtxt", """
+            max_batch_size: 8
+            dynamic_batching { default_queue_policy { default_timeout_microseconds: 1 } }""")
+        loader.load_model("m")
+        given = module.InferInput("x", [1, 2], "FP32")
+        given.set_data_from_numpy(np.ones((1, 2), np.float32))
+        with module.InferenceServerClient(daemon.address if module is grpcclient else daemon.http) as client:
+            with pytest.raises(InferenceServerException, match="deadline"):
+                client.infer("m", [given])
+            assert client.infer("m", [given], timeout=60_000_000).as_numpy("y")[0, 0] == 3
+
+
 TEXTS = """
     max_batch_size: 4
     input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ]

@@ -267,9 +267,12 @@ class ConfigReader {
         delay_us_ = SLUICE_TRY(int_of(field, 0, kMostDelayUs));
       } else if (field.name == "default_queue_policy") {
         SLUICE_TRY(read_queue(field.fields));
-      } else if (field.name == "priority_levels" || field.name == "default_priority_level" ||
-                 field.name == "priority_queue_policy") {
-        ignore(field, "requests have priorities without it");
+      } else if (field.name == "priority_levels") {
+        config_.num_priorities = SLUICE_TRY(int_of(field, 0, kMostNumber));
+      } else if (field.name == "default_priority_level") {
+        config_.default_priority = SLUICE_TRY(int_of(field, 0, kMostNumber));
+      } else if (field.name == "priority_queue_policy") {
+        ignore(field, "the default_queue_policy holds for all levels");
       } else {
         ignore_unknown(field);
       }
@@ -278,14 +281,33 @@ class ConfigReader {
   }
 
   Status read_queue(Fields fields) {
+    std::int64_t timeout_us = 0;
+    const TextField* delay = nullptr;
     for (const TextField& field : fields) {
       if (field.name == "max_queue_size") {
         const auto waiting = SLUICE_TRY(int_of(field, 0, terms::kMaxWaiting));
         // 0 means Triton's default, a line without end; here the default of the daemon bounds it.
         if (waiting > 0) config_.options.queue_limit = static_cast<int>(waiting);
+      } else if (field.name == "default_timeout_microseconds") {
+        timeout_us = SLUICE_TRY(int_of(field, 0, kMostDelayUs));
+      } else if (field.name == "timeout_action") {
+        const bool is_delay = field.value == "DELAY";
+        if (!is_delay && field.value != "REJECT") {
+          return fail(field, Code::kInvalidArgument, "\"{}\" is neither REJECT nor DELAY",
+                      shown(field.value));
+        }
+        if (is_delay) delay = &field;
+      } else if (field.name == "allow_timeout_override") {
+        const bool is_allowed = SLUICE_TRY(bool_of(field));
+        if (!is_allowed) ignore(field, "a request's own timeout counts");
       } else {
-        ignore(field, "a request's own timeout bounds its wait");
+        ignore_unknown(field);
       }
+    }
+    if (delay != nullptr) {
+      ignore(*delay, "a request keeps its place, however long it waits");
+    } else {
+      config_.options.request_timeout_ns = timeout_us * 1000;
     }
     return ok_status();
   }
@@ -365,6 +387,11 @@ class ConfigReader {
   Status finish_batching() {
     if (config_.max_batch_size == 0) {
       return fail(*batching_, Code::kInvalidArgument, "max_batch_size is missing");
+    }
+    if (config_.num_priorities > 0 && config_.default_priority > config_.num_priorities) {
+      return fail(*batching_, Code::kInvalidArgument,
+                  "default_priority_level {} is over priority_levels {}", config_.default_priority,
+                  config_.num_priorities);
     }
     // Triton's unit for the delay is the microsecond, that of the daemon the nanosecond.
     const std::int64_t most = std::min(config_.max_batch_size, terms::kMaxBatchRows);

@@ -85,6 +85,33 @@ TEST(ModelConfig, JoinsUpToTheBatchSizeWithoutPreferredSizes) {
   EXPECT_FALSE(read_model_config("max_batch_size: 7")->options.batching);
 }
 
+TEST(ModelConfig, RequestsHaveTheTimeAndThePriorityThatItSays) {
+  const auto read = [](const std::string& batching) {
+    return read_model_config("max_batch_size: 4 dynamic_batching { " + batching + " }");
+  };
+  const auto config = read(R"(priority_levels: 3 default_priority_level: 2 default_queue_policy {
+    default_timeout_microseconds: 250 timeout_action: REJECT allow_timeout_override: true })");
+  ASSERT_TRUE(config.is_ok()) << config.status().to_string();
+  EXPECT_EQ(config->options.request_timeout_ns, 250'000);
+  EXPECT_EQ(config->num_priorities, 3);
+  EXPECT_EQ(config->default_priority, 2);
+  EXPECT_THAT(config->warnings, ElementsAre());
+  const auto delays = read(R"(default_queue_policy {
+    timeout_action: DELAY default_timeout_microseconds: 250 allow_timeout_override: false })");
+  ASSERT_TRUE(delays.is_ok()) << delays.status().to_string();
+  EXPECT_EQ(delays->options.request_timeout_ns, 0) << "who waits for long is not refused";
+  EXPECT_THAT(
+      delays->warnings,
+      ElementsAre("line 2: allow_timeout_override: a request's own timeout counts",
+                  "line 2: timeout_action: a request keeps its place, however long it waits"));
+  EXPECT_THAT(read("priority_levels: 1 default_priority_level: 2").status().message(),
+              HasSubstr("default_priority_level 2 is over priority_levels 1"));
+  EXPECT_THAT(read("default_queue_policy { timeout_action: WAIT }").status().message(),
+              HasSubstr("\"WAIT\" is neither REJECT nor DELAY"));
+  EXPECT_THAT(read("default_queue_policy { default_timeout_microseconds: -1 }").status().message(),
+              HasSubstr("default_timeout_microseconds"));
+}
+
 TEST(ModelConfig, WarnsOfFieldsWithoutEffectByLine) {
   const auto config = read_model_config(
       "optimization { graph { level: 1 } }\n"

@@ -91,6 +91,8 @@ struct DeclaredModel {
   std::map<std::string, std::string> parameters;
   std::vector<EnsembleStep> steps;         ///< of an ensemble, which has no file; else none
   std::optional<SequenceRules> sequences;  ///< none: each request is for itself
+  std::int64_t num_priorities = 0;         ///< of requests, 1 the highest; 0: any number
+  std::int64_t default_priority = 0;       ///< of requests that name none of them; 0: the lowest
   bool keeps_replies = false;              ///< equal requests get the answer of the first
 };
 
