@@ -287,6 +287,25 @@ def test_rows_are_joined_as_the_configuration_says(tmp_path: pathlib.Path, packa
             send(9)
 
 
+def test_what_the_daemon_says_of_a_model_is_a_configuration(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (daemon, repository, loader):
+        repository.put("m/1/model.sluice", package(2))
+        repository.put("m/config.pbtxt", """
+            max_batch_size: 8
+            parameters { key: "a" value { string_value: "b" } }
+            instance_group { count: 2 }
+            dynamic_batching { preferred_batch_size: 4 }""")
+        loader.load_model("m")
+        with urllib.request.urlopen(f"http://{daemon.http}/v2/models/m/config") as answer:
+            text = answer.read().decode()
+        repository.put("m/config.pbtxt", text)
+        loader.load_model("m")
+        assert ask(loader, "m") == 2
+        with urllib.request.urlopen(f"http://{daemon.http}/v2/models/m/config") as answer:
+            assert json.loads(answer.read()) == json.loads(text)
+        assert json.loads(text)["dynamic_batching"] == {"preferred_batch_size": [4]}
+
+
 @pytest.mark.parametrize("module", [grpcclient, httpclient], ids=["grpc", "http"])
 def test_requests_without_a_timeout_have_that_of_the_configuration(tmp_path: pathlib.Path, package: Package,
                                                                    module: Any) -> None:

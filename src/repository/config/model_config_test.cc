@@ -78,6 +78,26 @@ TEST(ModelConfig, ThreadsOfARunAreCores) {
   }
 }
 
+TEST(ModelConfig, MayBeJson) {
+  const auto config = read_model_config(R"({"name": "m", "max_batch_size": 8,
+    "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": ["3", -1], "format": "FORMAT_NONE"}],
+    "parameters": {"a": {"string_value": "b"}, "version_labels": {"string_value": "stable=1"}},
+    "version_policy": {"specific": {"versions": [1, 4]}},
+    "instance_group": [{"count": 2, "kind": "KIND_CPU"}],
+    "dynamic_batching": {"preferred_batch_size": [4], "preserve_ordering": false}})");
+  ASSERT_TRUE(config.is_ok()) << config.status().to_string();
+  EXPECT_EQ(config->name, "m");
+  EXPECT_EQ(config->inputs.at(0).element, ir::ElementType::kF32);
+  EXPECT_THAT(config->inputs.at(0).dims, ElementsAre(3, -1));
+  EXPECT_THAT(config->parameters, ElementsAre(Pair("a", "b")));
+  EXPECT_THAT(config->traffic.labels, ElementsAre(Pair("stable", 1)));
+  EXPECT_THAT(config->policy.versions, ElementsAre(1, 4));
+  EXPECT_EQ(config->options.depth, 2);
+  EXPECT_EQ(config->options.batching->rows, 4);
+  EXPECT_THAT(config->warnings, ElementsAre("line 3: parameters: has no effect here",
+                                            "line 6: preserve_ordering: has no effect here"));
+}
+
 TEST(ModelConfig, JoinsUpToTheBatchSizeWithoutPreferredSizes) {
   const auto config = read_model_config("max_batch_size: 7 dynamic_batching { }");
   ASSERT_TRUE(config.is_ok());

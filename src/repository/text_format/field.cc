@@ -9,8 +9,8 @@ namespace sluice::repository {
 
 Result<std::int64_t> int_of(const TextField& field, std::int64_t least, std::int64_t most) {
   const auto number = to_number<std::int64_t>(field.value);
-  // A number in quotes is a text to Triton's reader, and an error for this field.
-  const bool is_number = number && !field.is_text && !field.is_message;
+  // Outside of JSON a number in quotes is a text to Triton's reader, and an error for this field.
+  const bool is_number = number && (!field.is_text || field.is_json) && !field.is_message;
   if (is_number && *number >= least && *number <= most) return *number;
   return fail(field, Code::kInvalidArgument, "\"{}\" is no whole number from {} to {}",
               shown(field.value), least, most);

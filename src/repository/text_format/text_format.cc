@@ -1,6 +1,7 @@
 #include "repository/text_format/text_format.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/utf8.h"
@@ -14,6 +15,8 @@ constexpr int kMaxDepth = 32;
 /// Each element of a list has a copy of its field's name.
 constexpr std::size_t kMaxFieldNameBytes = 256;
 constexpr std::string_view kSpaces = " \t\r\n\v\f";
+/// Maps of Triton's model_config.proto whose entries have an effect here.
+constexpr std::array<std::string_view, 3> kMaps = {"parameters", "input_map", "output_map"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -26,10 +29,35 @@ int digit_of(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 16;
 }
 
+/// An entry of a map as the text format has it. `value` has the key for its name.
+TextField entry_of(const std::string& map, TextField value) {
+  TextField key;
+  key.name = "key";
+  key.line = value.line;
+  key.is_text = true;
+  key.value = std::exchange(value.name, "value");
+  TextField entry;
+  entry.name = map;
+  entry.line = value.line;
+  entry.is_message = true;
+  entry.fields.push_back(std::move(key));
+  entry.fields.push_back(std::move(value));
+  return entry;
+}
+
 class TextParser {
  public:
   explicit TextParser(std::string_view text) : rest_(text) {}
 
+  Result<std::vector<TextField>> parse() {
+    is_json_ = take('{');
+    std::vector<TextField> fields = SLUICE_TRY(parse_fields(is_json_ ? '}' : '\0', 0));
+    skip_space();
+    if (!rest_.empty()) return fail("text follows the last '}}'");
+    return fields;
+  }
+
+ private:
   /// Fields until `end`, which is taken; '\0': until the end of the text.
   Result<std::vector<TextField>> parse_fields(char end, int depth) {
     std::vector<TextField> fields;
@@ -46,7 +74,6 @@ class TextParser {
     }
   }
 
- private:
   template <typename... Args>
   Status fail(fmt::format_string<Args...> format, Args&&... args) const {
     return make_error(Code::kInvalidArgument, "line {}: {}", line_,
@@ -85,13 +112,17 @@ class TextParser {
   Status parse_field(std::vector<TextField>& fields, int depth) {
     TextField field;
     field.line = line_;
+    field.is_json = is_json_;
     const char first = rest_.front();
-    if (!is_letter(first)) {
+    if (is_json_ && first == '"') {
+      SLUICE_TRY(parse_text(field.name));
+    } else if (!is_letter(first)) {
       const bool is_print = first > ' ' && first <= '~';
       return fail("a field's name is missing before {}",
                   is_print ? fmt::format("'{}'", first) : std::string("what is no text"));
+    } else {
+      field.name = take_word();
     }
-    field.name = take_word();
     if (field.name.size() > kMaxFieldNameBytes) {
       return fail("a field's name has more than {} bytes", kMaxFieldNameBytes);
     }
@@ -124,8 +155,13 @@ class TextParser {
       if (field.value.empty() || field.value == "-") {
         return fail("\"{}\" has no value", field.name.substr(0, 64));
       }
+      if (is_json_ && field.value == "null") return ok_status();
     }
-    fields.push_back(std::move(field));
+    if (is_json_ && field.is_message && std::ranges::find(kMaps, field.name) != kMaps.end()) {
+      for (TextField& one : field.fields) fields.push_back(entry_of(field.name, std::move(one)));
+    } else {
+      fields.push_back(std::move(field));
+    }
     return ok_status();
   }
 
@@ -190,6 +226,7 @@ class TextParser {
   }
 
   std::string_view rest_;
+  bool is_json_ = false;
   int line_ = 1;
   int num_fields_ = 0;
 };
@@ -197,7 +234,7 @@ class TextParser {
 }  // namespace
 
 Result<std::vector<TextField>> parse_text_format(std::string_view text) {
-  return TextParser(without_mark(text)).parse_fields('\0', 0);
+  return TextParser(without_mark(text)).parse();
 }
 
 }  // namespace sluice::repository

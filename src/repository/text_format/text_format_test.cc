@@ -49,6 +49,37 @@ TEST(TextFormat, ErrorsNameTheLine) {
   EXPECT_THAT(error_of("}"), HasSubstr("name is missing"));
 }
 
+TEST(TextFormat, ReadsJson) {
+  const auto fields = parse_text_format(R"({
+    "name": "a", "size": "-7", "none": null, "empty": [],
+    "input": [{"dims": [1, -1]}],
+    "parameters": {"k": {"string_value": "v"}, "l": {}}
+  } )");
+  ASSERT_TRUE(fields.is_ok()) << fields.status().to_string();
+  ASSERT_EQ(fields->size(), 5U);
+  EXPECT_EQ((*fields)[0].value, "a");
+  EXPECT_TRUE((*fields)[0].is_text);
+  EXPECT_EQ((*fields)[1].value, "-7");
+  EXPECT_TRUE((*fields)[1].is_json);
+  EXPECT_EQ((*fields)[2].fields.at(1).value, "-1");
+  EXPECT_EQ((*fields)[3].name, "parameters");
+  EXPECT_EQ((*fields)[3].line, 4);
+  EXPECT_EQ((*fields)[3].fields.at(0).name, "key");
+  EXPECT_EQ((*fields)[3].fields.at(0).value, "k");
+  EXPECT_EQ((*fields)[3].fields.at(1).name, "value");
+  EXPECT_EQ((*fields)[3].fields.at(1).fields.at(0).value, "v");
+  EXPECT_EQ((*fields)[4].fields.at(0).value, "l");
+}
+
+TEST(TextFormat, ErrorsOfJsonNameTheLine) {
+  EXPECT_THAT(error_of("{\n\"a\": 1"), HasSubstr("line 2: the text ends, and '}'"));
+  EXPECT_THAT(error_of("{}\n{}"), HasSubstr("line 2: text follows the last '}'"));
+  EXPECT_THAT(error_of("{\"a\" 1}"), HasSubstr("\"a\" has neither"));
+  EXPECT_THAT(error_of("{3: 1}"), HasSubstr("name is missing before '3'"));
+  EXPECT_THAT(error_of("\"a\": 1"), HasSubstr("name is missing before '\"'"));
+  EXPECT_THAT(error_of("{\"a\": [[1]]}"), HasSubstr("no value"));
+}
+
 TEST(TextFormat, BeginsBehindAByteOrderMark) {
   EXPECT_EQ(error_of("\xEF\xBB\xBF"
                      "name: \"a\""),
