@@ -83,7 +83,9 @@ ModelDescription describe(const dispatch::ModelRef& model, std::vector<std::int6
   const bool has_rows = description.max_batch_size > 0;
   description.inputs = describe(model.signature().inputs, declared.inputs, has_rows);
   description.outputs = describe(model.signature().outputs, declared.outputs, has_rows);
-  description.depth = model.sink().depth();
+  // The sink counts the requests that a joined run may have.
+  const auto depth = static_cast<std::int64_t>(model.sink().depth());
+  description.num_slots = std::max<std::int64_t>(1, depth / model.sink().batch_rows());
   description.versions = std::move(versions);
   return description;
 }

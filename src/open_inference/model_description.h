@@ -40,7 +40,7 @@ struct ModelDescription {
   /// ModelConfig leaves out.
   std::int64_t max_batch_size = 0;
   std::int64_t batch_rows = 0;         ///< of a joined run; 0: requests run alone
-  int depth = 1;                       ///< requests at a time
+  std::int64_t num_slots = 1;          ///< runs at a time
   bool is_decoupled = false;           ///< a text has many answers; whoever serves texts says so
   std::vector<std::int64_t> versions;  ///< of models with its name; ascending
   const terms::DeclaredModel* declared = nullptr;  ///< the rest of what its configuration says

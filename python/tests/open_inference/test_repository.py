@@ -274,6 +274,7 @@ def test_rows_are_joined_as_the_configuration_says(tmp_path: pathlib.Path, packa
         client.load_model("m")
         config = client.get_model_config("m").config
         assert config.max_batch_size == 8 and list(config.dynamic_batching.preferred_batch_size) == [4]
+        assert config.instance_group[0].count == 2
         assert list(config.input[0].dims) == [2]
         assert ask(client, "m") == 1
 
@@ -304,6 +305,7 @@ def test_what_the_daemon_says_of_a_model_is_a_configuration(tmp_path: pathlib.Pa
         with urllib.request.urlopen(f"http://{daemon.http}/v2/models/m/config") as answer:
             assert json.loads(answer.read()) == json.loads(text)
         assert json.loads(text)["dynamic_batching"] == {"preferred_batch_size": [4]}
+        assert json.loads(text)["instance_group"][0]["count"] == 2
 
 
 @pytest.mark.parametrize("module", [grpcclient, httpclient], ids=["grpc", "http"])

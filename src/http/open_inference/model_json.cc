@@ -175,7 +175,7 @@ std::string config_json(const open_inference::ModelDescription& model, const std
                  {"parameters", parameters_json(model.declared->parameters)},
                  {"model_transaction_policy", {{"decoupled", model.is_decoupled}}}};
   if (model.declared->steps.empty()) {  // the slots of an ensemble are its models'
-    config["instance_group"] = {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}};
+    config["instance_group"] = {{{"name", name}, {"count", model.num_slots}, {"kind", "KIND_CPU"}}};
   } else {
     config["ensemble_scheduling"] = {{"step", steps_json(model.declared->steps)}};
   }

@@ -163,7 +163,7 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
   if (from.declared->steps.empty()) {  // the slots of an ensemble are its models'
     auto& group = *to.add_instance_group();
     group.set_name(name);
-    group.set_count(from.depth);
+    group.set_count(static_cast<std::int32_t>(std::min(from.num_slots, kMost)));
     group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
   }
   to.mutable_model_transaction_policy()->set_decoupled(from.is_decoupled);
