@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -269,8 +270,8 @@ Status read_parts(std::string_view body, const terms::Signature& signature, Infe
 
 Status write_output(const open_inference::OutputTensor& output, bool is_binary, Reply& reply) {
   std::string& text = reply.text;
-  text += fmt::format("{{\"name\":{},\"datatype\":\"{}\",\"shape\":[{}],", quoted_json(output.name),
-                      output.datatype, fmt::join(output.shape, ","));
+  fmt::format_to(std::back_inserter(text), "{{\"name\":{},\"datatype\":\"{}\",\"shape\":[{}],",
+                 quoted_json(output.name), output.datatype, fmt::join(output.shape, ","));
   if (output.place != nullptr) {
     const open_inference::RegionPlace& place = *output.place;
     text += fmt::format(
@@ -280,7 +281,8 @@ Status write_output(const open_inference::OutputTensor& output, bool is_binary, 
     return ok_status();
   }
   if (is_binary) {
-    text += fmt::format("\"parameters\":{{\"binary_data_size\":{}}}}}", output.bytes.size());
+    fmt::format_to(std::back_inserter(text), "\"parameters\":{{\"binary_data_size\":{}}}}}",
+                   output.bytes.size());
     reply.parts.push_back(output.bytes);
     reply.has_json_head = true;
     reply.type = kBinary;

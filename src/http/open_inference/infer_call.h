@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,13 +17,14 @@ namespace sluice::http {
 struct InferCall {
   std::shared_ptr<const Body> body;
   /// Bytes made of JSON, or copied because a type cannot be read in place.
-  std::deque<std::string> contents;
+  std::list<std::string> contents;
   open_inference::Owners owners;       ///< the texts of the JSON, too
   open_inference::InferRequest plain;  ///< points into the three above
   std::string model;
   std::int64_t version = 1;
   std::string id;
   Coding coding = Coding::kIdentity;  ///< that the client prefers for its answer
+  std::string account;                ///< in whose line a large answer is coded; empty: it is not
   bool wants_binary = false;          ///< of outputs that say nothing
   std::vector<bool> is_binary;        ///< by wanted output
   runtime::Reply reply;

@@ -364,6 +364,19 @@ void InferenceHandler::answer_coded(Reply reply, const std::string& account, con
   if (!catch_no_memory([&] { return codings_.run(account, work); }).is_ok()) send_plain();
 }
 
+void InferenceHandler::answer_inference(const std::shared_ptr<InferCall>& call,
+                                        const dispatch::ModelRef& model, runtime::Reply reply,
+                                        const Answer& answer) {
+  if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
+    answer(error_reply(reply.errors.to_status()));
+    return;
+  }
+  call->reply = std::move(reply);
+  auto written = catch_no_memory([&] { return write_reply(model, max_answer_bytes_, call); });
+  answer_coded(written.is_ok() ? std::move(*written) : error_reply(written.status()), call->account,
+               answer);
+}
+
 Cancel InferenceHandler::infer(const Request& request, const std::string& name,
                                const std::string& version, const Answer& answer) {
   const auto call = std::make_shared<InferCall>();
@@ -392,32 +405,22 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
   if (!prepared.is_ok()) {
     return answer_now(answer, telemetry::failed(request.observation, prepared.status()));
   }
-  const std::string account = call->coding == Coding::kIdentity
-                                  ? std::string()
-                                  : service::account_of(admission.caller.peer);
-  const auto reply_to = [this, call, answer, account, model = admission.model,
-                         limit = max_answer_bytes_](runtime::Reply reply) {
-    if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
-      answer(error_reply(reply.errors.to_status()));
-      return;
-    }
-    call->reply = std::move(reply);
-    auto written = catch_no_memory([&] { return write_reply(*model, limit, call); });
-    answer_coded(written.is_ok() ? std::move(*written) : error_reply(written.status()), account,
-                 answer);
-  };
+  call->account = call->coding == Coding::kIdentity ? std::string()
+                                                    : service::account_of(admission.caller.peer);
   const auto flight = flights_.enter(admission.model, true, request.observation);
   const dispatch::RequestLimits& limits = admission.limits;
   if (flight->is_for_this_thread()) {
     auto reply = flights_.compute(flight, *prepared, limits);
     if (reply.is_ok()) {
-      reply_to(std::move(*reply));
+      answer_inference(call, *admission.model, std::move(*reply), answer);
     } else {
       answer(error_reply(reply.status()));
     }
     return nullptr;
   }
-  prepared->on_done = reply_to;
+  prepared->on_done = [this, call, model = admission.model, answer](runtime::Reply reply) {
+    answer_inference(call, *model, std::move(reply), answer);
+  };
   const Status status = flights_.post(flight, *prepared, limits);
   if (!status.is_ok()) answer(error_reply(status));
   return [flight] { flight->cancel(); };

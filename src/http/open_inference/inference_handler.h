@@ -16,6 +16,8 @@
 
 namespace sluice::http {
 
+struct InferCall;
+
 /// Safe from any thread.
 class InferenceHandler {
  public:
@@ -51,6 +53,8 @@ class InferenceHandler {
   Cancel answer_request(Request request, const Answer& answer);
   Cancel take(Request request, const Answer& answer);
   void answer_coded(Reply reply, const std::string& account, const Answer& answer);
+  void answer_inference(const std::shared_ptr<InferCall>& call, const dispatch::ModelRef& model,
+                        runtime::Reply reply, const Answer& answer);
   Cancel infer(const Request& request, const std::string& name, const std::string& version,
                const Answer& answer);
   Cancel control(const Request& request, Segments segments, const Answer& answer);
