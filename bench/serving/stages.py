@@ -5,8 +5,9 @@
     .venv/bin/python bench/serving/stages.py --concurrency 8
 
 `sluice perf` asks a daemon, whose access log says of each request how long it was read, waited, was copied, was
-computed and was answered. "Own" is all but the computing. The time begins where the door has a whole request: what
-gRPC's library does before and after is not in it, nor are the client and the network. The log itself adds microseconds.
+computed and was answered. "Own" is all but the computing. The time begins where the door has a whole request. It
+ends where HTTP has written the answer to the socket; gRPC's ends before its loop frames and sends the answer. Reading
+the request from the socket is not in it, nor are the client and the network. The log itself adds microseconds.
 """
 
 from __future__ import annotations
