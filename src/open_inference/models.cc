@@ -40,10 +40,11 @@ bool is_ready(const service::Service& service, const service::Caller& caller, st
 }
 
 Status check_control(bool loads, std::string_view parameter) {
-  if (!loads && parameter == kUnloadDependents) return ok_status();
-  return unimplemented("parameter \"{}\": {} takes none",
+  const std::string_view taken = loads ? kLoadConfig : kUnloadDependents;
+  if (parameter == taken) return ok_status();
+  return unimplemented("parameter \"{}\": {} takes \"{}\" alone",
                        valid_utf8(parameter.substr(0, kMaxNameBytes)),
-                       loads ? "a load" : "an unload");
+                       loads ? "a load" : "an unload", taken);
 }
 
 }  // namespace sluice::open_inference

@@ -30,9 +30,11 @@ bool is_ready(const service::Service& service, const service::Caller& caller, st
 
 /// Whether an unload of an ensemble unloads its models, too: true or false.
 inline constexpr std::string_view kUnloadDependents = "unload_dependents";
+/// A text that stands in place of the model's config.pbtxt.
+inline constexpr std::string_view kLoadConfig = "config";
 
-/// A parameter of a load or an unload, which would change what it does: an unload takes
-/// kUnloadDependents. Fails: kUnimplemented for others.
+/// A parameter of a load or an unload, which would change what it does: a load takes kLoadConfig,
+/// an unload kUnloadDependents. Fails: kUnimplemented for others.
 Status check_control(bool loads, std::string_view parameter);
 
 }  // namespace sluice::open_inference

@@ -53,7 +53,7 @@ bool Repository::is_wanted(const std::string& name, const Model& model,
   const auto handles = handles_of(model);
   const auto is_gone = [&](auto handle) { return !is_served(handle); };
   if (!handles.empty() && std::ranges::all_of(handles, is_gone)) return false;
-  return fingerprint_of(read_model_folder(options_.place, name, lists_)) == model.tried;
+  return fingerprint_of(read(name)) == model.tried;
 }
 
 /// Adds the models of the folder that `name` needs, and then `name`. A circle is cut anywhere: its
@@ -61,7 +61,7 @@ bool Repository::is_wanted(const std::string& name, const Model& model,
 void Repository::add_load_order(const std::string& name, std::set<std::string>& seen,
                                 std::vector<std::string>& order) const {
   if (!seen.insert(name).second) return;
-  const auto folder = read_model_folder(options_.place, name, lists_);
+  const auto folder = read(name);
   if (folder.is_ok()) {
     for (const terms::EnsembleStep& step : folder->config.steps) {
       if (is_in_folder(step.model)) add_load_order(step.model, seen, order);
@@ -102,7 +102,7 @@ void Repository::load_users(const std::string& name) {
 std::set<std::string> Repository::all_steps_of(const std::string& name) const {
   std::set<std::string> steps = steps_of(name);
   if (!is_in_folder(name)) return steps;
-  const auto folder = read_model_folder(options_.place, name, lists_);
+  const auto folder = read(name);
   if (!folder.is_ok()) return steps;
   for (const terms::EnsembleStep& step : folder->config.steps) steps.insert(step.model);
   return steps;

@@ -70,6 +70,16 @@ void Repository::forget(const std::string& name) {
   models_.erase(name);
 }
 
+/// What the folder has of a model, and the client who loaded it last.
+Result<ModelFolder> Repository::read(const std::string& name) const {
+  std::optional<std::string> config;
+  if (const auto model = find(name)) {
+    const std::lock_guard lock(mutex_);
+    config = model->config;
+  }
+  return read_model_folder(options_.place, name, lists_, config ? &*config : nullptr);
+}
+
 /// By the list of the folder: a client's text never becomes a path.
 bool Repository::is_in_folder(const std::string& name) const {
   if (options_.place.empty()) return false;
@@ -79,15 +89,27 @@ bool Repository::is_in_folder(const std::string& name) const {
 
 // ---- what clients ask for
 
-Status Repository::load(const service::Caller& caller, const std::string& name) {
+Status Repository::load(const service::Caller& caller, const std::string& name,
+                        std::optional<std::string> config) {
   SLUICE_TRY(check_name(name, "model"));
   if (name.find('/') != std::string::npos) {
     return invalid_argument("model \"{}\": a name has no slash", name);
   }
+  if (config && std::cmp_greater(config->size(), kMaxConfigBytes)) {
+    return invalid_argument("the configuration has more than {} bytes", kMaxConfigBytes);
+  }
   lists_.forget();
   // `changing` of a model is locked before `mutex_`, which is held for moments and never while a
   // model loads: the index answers meanwhile.
-  if (find(name) == nullptr && !is_in_folder(name)) return load_packaged(caller, name);
+  if (find(name) == nullptr && !is_in_folder(name)) {
+    if (!config) return load_packaged(caller, name);
+    return unimplemented("a model outside of the repository has no configuration");
+  }
+  const auto model = find_or_add(name);
+  {
+    const std::lock_guard lock(mutex_);
+    model->config = std::move(config);
+  }
   const Status steps = load_steps(name);
   // In any case: what an ensemble wants is noted, so that it comes when its models do.
   Status status = load_changed(name);
@@ -144,7 +166,7 @@ Status Repository::unload(const service::Caller& caller, const std::string& name
 // ---- loading; the model's `changing` is held
 
 Status Repository::load_model(const std::string& name, Model& model) {
-  const auto folder = read_model_folder(options_.place, name, lists_);
+  const auto folder = read(name);
   model.tried = fingerprint_of(folder);
   if (folder.is_ok()) {
     // Before anything can fail: the load of a model that is missing now tries again.
@@ -455,7 +477,7 @@ void Repository::look(bool is_start) {
 /// client loads meanwhile waits for the next look. True if the model was loaded.
 bool Repository::look_at(const std::string& name, bool is_start) {
   const auto model = find_or_add(name);
-  const std::string now = fingerprint_of(read_model_folder(options_.place, name, lists_));
+  const std::string now = fingerprint_of(read(name));
   // `seen` belongs to the polling thread alone, so no lock guards it.
   const std::string before = std::exchange(model->seen, now);
   const std::unique_lock lock(model->changing, std::try_to_lock);

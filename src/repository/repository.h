@@ -71,10 +71,13 @@ class Repository {
   void stop();
 
   /// Serves what the folder has of the model now; what did not change stays. A name that the folder
-  /// lacks: NAME.sluice of the service's model folders, unless it is loaded. Blocks.
+  /// lacks: NAME.sluice of the service's model folders, unless it is loaded. `config` stands in
+  /// place of the folder's config.pbtxt until the next load by a client; of two at a time the last
+  /// one's counts. Blocks.
   /// Fails: kInvalidArgument for what is no name; kNotFound; as read_model_folder and
   ///        Service::load. What is loaded stays.
-  Status load(const service::Caller& caller, const std::string& name);
+  Status load(const service::Caller& caller, const std::string& name,
+              std::optional<std::string> config = {});
   /// All versions of a model of the folder, or the model of this name; `with_steps`: with the
   /// models of an ensemble that no other ensemble has. Blocks. Fails: as Service::find_named and
   /// Service::unload.
@@ -95,6 +98,7 @@ class Repository {
     std::string tried;    ///< fingerprint of the last load. Guarded by `changing`
     std::string seen;     ///< the same, of the last look. For the repository's thread
     std::string error;    ///< of the model as a whole; this and the rest: guarded by mutex_
+    std::optional<std::string> config;  ///< of the last load by a client; none: the folder's
     std::map<std::int64_t, Version> versions;
     std::set<std::string> steps;         ///< models that the versions of an ensemble run
     std::set<std::string> wanted_steps;  ///< of the last load, which may have failed
@@ -111,6 +115,7 @@ class Repository {
   std::shared_ptr<Model> find(const std::string& name) const;
   std::shared_ptr<Model> find_or_add(const std::string& name);
   void forget(const std::string& name);
+  Result<ModelFolder> read(const std::string& name) const;
   bool is_in_folder(const std::string& name) const;
   Status load_packaged(const service::Caller& caller, const std::string& name);
 

@@ -121,10 +121,9 @@ def test_nothing_that_comes_with_a_load_is_passed_over(tmp_path: pathlib.Path, p
         repository.put("m/1/model.sluice", package(3))
         client.load_model("m")
         with module.InferenceServerClient(daemon.address if module is grpcclient else daemon.http) as other:
-            for given, expected in (({"config": '{"max_batch_size": 3}'}, '"config": a load takes none'),
-                                    ({"config": "{}", "files": {"file:1/model.onnx": b"x" * 9000}}, "a load takes no")):
-                with pytest.raises(InferenceServerException, match=expected) as error:
-                    other.load_model("m", **given)
+            for size in (1, 90_000):
+                with pytest.raises(InferenceServerException, match='a load takes ("config" alone|no files)') as error:
+                    other.load_model("m", config="{}", files={"file:1/model.onnx": b"x" * size})
                 assert error.value.status() in ("501", "StatusCode.UNIMPLEMENTED")
             other.load_model("m")
             other.unload_model("m", unload_dependents=True)
@@ -147,10 +146,36 @@ def test_bodies_of_loads_and_unloads_are_read(tmp_path: pathlib.Path, package: P
         for what in ("load", "unload"):
             for body in (b"{bad", b"[]", b'{"config": "{}"}', b'{"parameters": 1}', b"null", b"[" * 4000):
                 assert post(what, body) == 400, body
-            assert post(what, b'{"parameters": {"config": "{}"}}') == 501
+            assert post(what, b'{"parameters": {"other": "{}"}}') == 501
+        assert post("unload", b'{"parameters": {"config": "{}"}}') == 501
+        assert post("load", b'{"parameters": {"config": {}}}') == 400
         assert ask(client, "m") == 3
         assert [post("load", body) for body in (b"", b"{}", b' {"parameters": {}}')] == [200] * 3
         assert post("unload", b'{"parameters": {"unload_dependents": false}}') == 200
+
+
+@pytest.mark.parametrize("module", [grpcclient, httpclient], ids=["grpc", "http"])
+def test_a_load_may_bring_a_configuration(tmp_path: pathlib.Path, package: Package, module: Any) -> None:
+    def rows(client: Any) -> int:
+        return int(client.get_model_config("m").config.max_batch_size)
+
+    with serving(tmp_path) as (daemon, repository, client):
+        repository.put("m/1/model.sluice", package(2))
+        repository.put("m/config.pbtxt", "max_batch_size: 3")
+        repository.put("one.sluice", package(1))
+        client.load_model("m")
+        with module.InferenceServerClient(daemon.address if module is grpcclient else daemon.http) as other:
+            other.load_model("m", config=json.dumps({"name": "m", "max_batch_size": 5, "dynamic_batching": {}}))
+            assert (rows(client), ask(client, "m")) == (5, 2)
+            for wrong, expected in (('{"max_batch_size": -1}', "the configuration of the load: line 1: max_batch_size"),
+                                    ('{"name": "other"}', "the name is \"other\""), ("{", "the text ends")):
+                with pytest.raises(InferenceServerException, match=expected):
+                    other.load_model("m", config=wrong)
+            assert (rows(client), ask(client, "m")) == (5, 2)  # what serves stays
+            with pytest.raises(InferenceServerException, match="has no configuration"):
+                other.load_model("one", config="{}")
+            other.load_model("m")
+            assert (rows(client), ask(client, "m")) == (3, 2)
 
 
 def test_models_are_unloaded_and_loaded_by_clients(tmp_path: pathlib.Path, package: Package) -> None:

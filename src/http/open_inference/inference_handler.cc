@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/no_memory.h"
@@ -48,29 +49,42 @@ Reply no_such_path() {
   return error_reply(404, "no such path; docs/open-inference.md lists those under /v2 and /v1");
 }
 
-/// The body of a load or an unload, of which nothing may be passed over. One of more bytes than are
-/// read has a configuration or files, which a load does not take. True for an unload of an
-/// ensemble's models, too.
-Result<bool> read_control(bool loads, std::string_view body) {
-  if (loads && body.size() > kMaxShortBytes) {
-    return unimplemented("a body of {} bytes: a load takes no configuration and no files",
-                         body.size());
+/// What comes with a load or an unload.
+struct Control {
+  bool with_steps = false;  ///< an unload of an ensemble's models, too
+  std::optional<std::string> config;
+};
+
+/// A load may have a configuration, whose JSON is a text in JSON.
+constexpr std::size_t kMaxLoadBytes = 64 << 10;
+
+/// Of the body nothing may be passed over. One of a load with more bytes than are read has files,
+/// which it does not take.
+Result<Control> read_control(bool loads, std::string_view body) {
+  if (loads && body.size() > kMaxLoadBytes) {
+    return unimplemented("a body of {} bytes: a load takes no files", body.size());
   }
-  const json wanted = SLUICE_TRY(read_short_json(body));
-  bool unloads_dependents = false;
+  const json wanted = SLUICE_TRY(read_short_json(body, loads ? kMaxLoadBytes : kMaxShortBytes));
+  Control control;
   for (const auto& [name, value] : wanted.items()) {
     if (name != "parameters" || !value.is_object()) {
       return invalid_argument("the body has an object \"parameters\", and nothing else");
     }
     for (const auto& parameter : value.items()) {
       SLUICE_TRY(open_inference::check_control(loads, parameter.key()));
-      if (!parameter.value().is_boolean()) {
-        return invalid_argument("parameter \"{}\" is true or false", parameter.key());
+      const json& is = parameter.value();
+      if (loads ? !is.is_string() : !is.is_boolean()) {
+        return invalid_argument("parameter \"{}\" is {}", parameter.key(),
+                                loads ? "a text" : "true or false");
       }
-      unloads_dependents = parameter.value().get<bool>();
+      if (loads) {
+        control.config = is.get<std::string>();
+      } else {
+        control.with_steps = is.get<bool>();
+      }
     }
   }
-  return unloads_dependents;
+  return control;
 }
 
 bool asks_for_text(const dispatch::ModelRef& model, const open_inference::InferRequest& request) {
@@ -311,16 +325,16 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
   }
   const bool loads = segments[3] == "load";
   auto caller = caller_of(request, Role::kControl);
-  const Result<bool> with_steps =
-      caller.is_ok() ? read_control(loads, request.body->bytes()) : Result<bool>(caller.status());
-  Status status = with_steps.status();
+  auto control = caller.is_ok() ? read_control(loads, request.body->bytes())
+                                : Result<Control>(caller.status());
+  Status status = control.status();
   if (status.is_ok()) {
     // A load may take long, and the connections' threads must not wait.
     status = threads_.run([this, caller = std::move(*caller), name = segments[2], loads, answer,
-                           with_steps = *with_steps] {
+                           control = std::move(*control)] {
       const Status done = catch_no_memory([&] {
-        return loads ? repository_.load(caller, name)
-                     : repository_.unload(caller, name, with_steps);
+        return loads ? repository_.load(caller, name, control.config)
+                     : repository_.unload(caller, name, control.with_steps);
       });
       answer(done.is_ok() ? json_reply("{}") : error_reply(done));
     });

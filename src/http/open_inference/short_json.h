@@ -14,7 +14,8 @@ namespace sluice::http {
 inline constexpr std::size_t kMaxShortBytes = 4096;
 
 /// An object; an empty one for an empty body.
-/// Fails: kInvalidArgument for other JSON and for more than kMaxShortBytes.
-Result<nlohmann::json> read_short_json(std::string_view body);
+/// Fails: kInvalidArgument for other JSON and for more than `most_bytes`.
+Result<nlohmann::json> read_short_json(std::string_view body,
+                                       std::size_t most_bytes = kMaxShortBytes);
 
 }  // namespace sluice::http

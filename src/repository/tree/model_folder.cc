@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxModels = 4096;
 constexpr std::size_t kMaxEntries = 1 << 16;  // of one folder
 constexpr std::size_t kMaxVersions = 1024;    // of a model
-constexpr std::int64_t kMaxConfigBytes = 1 << 18;
 constexpr const char* kConfigName = "config.pbtxt";
 /// Config file of Hugging Face's hub: the model is the folder.
 constexpr const char* kLanguageConfig = "config.json";
@@ -149,7 +148,12 @@ std::vector<std::int64_t> choose(const std::set<std::int64_t>& all, const Versio
   return chosen;
 }
 
-Result<ModelConfig> read_config(const fs::path& folder, const fs::path& root, std::string& text) {
+Result<ModelConfig> read_config(const fs::path& folder, const fs::path& root,
+                                const std::string* config, std::string& text) {
+  if (config != nullptr) {
+    text = *config;
+    return read_model_config(text).with_context("the configuration of the load");
+  }
   std::error_code error;
   if (fs::symlink_status(folder / kConfigName, error).type() == fs::file_type::not_found) {
     return ModelConfig();
@@ -185,10 +189,10 @@ Status add_versions(const fs::path& folder, const fs::path& root, ModelFolder& m
                     "the folder has no version: models lie in folders named by a number from 1");
 }
 
-Result<ModelFolder> read_tree(const fs::path& folder, const fs::path& root,
-                              const std::string& name) {
+Result<ModelFolder> read_tree(const fs::path& folder, const fs::path& root, const std::string& name,
+                              const std::string* config) {
   ModelFolder model;
-  model.config = SLUICE_TRY(read_config(folder, root, model.config_text));
+  model.config = SLUICE_TRY(read_config(folder, root, config, model.config_text));
   if (!model.config.name.empty() && model.config.name != name) {
     return invalid_argument("{}: the name is \"{}\", the folder's is \"{}\"", kConfigName,
                             model.config.name.substr(0, 64), name);
@@ -271,9 +275,11 @@ Result<std::vector<std::string>> list_models(const fs::path& root, ListFile& lis
 }
 
 Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& name,
-                                      ListFile& lists) {
+                                      ListFile& lists, const std::string* config) {
   std::error_code is_file_error;
-  if (fs::is_regular_file(root, is_file_error)) return read_listed(root, name, lists);
+  const bool is_list = fs::is_regular_file(root, is_file_error);
+  if (is_list && config == nullptr) return read_listed(root, name, lists);
+  if (is_list) return unimplemented("the configuration of a listed model stands in the list");
   std::vector<fs::path> found;
   for (const char* ending : {".onnx", ".sluice", ".gguf", ""}) {
     std::error_code error;
@@ -290,7 +296,10 @@ Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& n
   const fs::path real = SLUICE_TRY(resolve(found.front(), root));
   std::error_code error;
   const bool is_folder = fs::is_directory(real, error);
-  if (is_folder && !SLUICE_TRY(is_language_model(real, root))) return read_tree(real, root, name);
+  if (is_folder && !SLUICE_TRY(is_language_model(real, root))) {
+    return read_tree(real, root, name, config);
+  }
+  if (config != nullptr) return unimplemented("a file, or a language model, has no configuration");
   const auto files = SLUICE_TRY(is_folder ? list_folder(real) : with_weights(real));
   ModelFolder model;
   model.versions.push_back({1, real, fingerprint_of(files)});

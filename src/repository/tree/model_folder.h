@@ -21,6 +21,9 @@
 
 namespace sluice::repository {
 
+/// Limit of a config.pbtxt.
+inline constexpr std::int64_t kMaxConfigBytes = 1 << 18;
+
 /// A version that the policy of its model wants.
 struct VersionFile {
   std::int64_t number = 1;
@@ -48,13 +51,16 @@ Result<std::vector<std::string>> list_models(const std::filesystem::path& root, 
 
 /// Reads no labels: with_labels does. `lists` keeps the list if `root` is one.
 ///
+/// `config`: what stands in place of the folder's config.pbtxt; null: nothing does.
+///
 /// Requires: `root` is canonical, `name` is one of list_models.
 /// Fails: kNotFound  the model has gone, or its folder has no version
 ///        kInvalidArgument  a link leads out of `root`; a file and a folder have this name; the
 ///                          policy wants more than 1,024 versions
+///        kUnimplemented  a list has a `config` of each of its models
 ///        as read_model_config and read_model_list
 Result<ModelFolder> read_model_folder(const std::filesystem::path& root, const std::string& name,
-                                      ListFile& lists);
+                                      ListFile& lists, const std::string* config = nullptr);
 
 /// Differs after a change of what a load of the model reads. A folder that cannot be read has its
 /// error as fingerprint: it is tried again when the error changes.

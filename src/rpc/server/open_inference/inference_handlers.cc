@@ -1,5 +1,8 @@
 #include "rpc/server/open_inference/inference_handlers.h"
 
+#include <optional>
+#include <utility>
+
 #include "base/no_memory.h"
 #include "completions/language_model.h"
 #include "open_inference/models.h"
@@ -25,14 +28,24 @@ const std::string& model_name(const Request& request) {
   return request.model_name().empty() ? request.repository_name() : request.model_name();
 }
 
-/// Nothing that a client adds may be passed over, as over HTTP. True for an unload of an ensemble's
-/// models, too.
-Result<bool> read_parameters(
-    bool loads,
-    const google::protobuf::Map<std::string, inference::ModelRepositoryParameter>& parameters) {
+using Parameters = google::protobuf::Map<std::string, inference::ModelRepositoryParameter>;
+
+/// Nothing that a client adds may be passed over, as over HTTP. The configuration of a load.
+Result<std::optional<std::string>> read_load(const Parameters& parameters) {
+  std::optional<std::string> config;
+  for (const auto& [name, value] : parameters) {
+    SLUICE_TRY(open_inference::check_control(true, name));
+    if (!value.has_string_param()) return invalid_argument("parameter \"{}\" is a text", name);
+    config = value.string_param();
+  }
+  return config;
+}
+
+/// True for an unload of an ensemble's models, too.
+Result<bool> read_unload(const Parameters& parameters) {
   bool unloads_dependents = false;
   for (const auto& [name, value] : parameters) {
-    SLUICE_TRY(open_inference::check_control(loads, name));
+    SLUICE_TRY(open_inference::check_control(false, name));
     if (!value.has_bool_param()) {
       return invalid_argument("parameter \"{}\" is true or false", name);
     }
@@ -110,14 +123,14 @@ Status list_repository(Repository& repository, const Caller& /*caller*/,
 Status load(Repository& repository, const Caller& caller,
             const inference::RepositoryModelLoadRequest& request,
             inference::RepositoryModelLoadResponse& /*response*/) {
-  (void)SLUICE_TRY(read_parameters(true, request.parameters()));
-  return repository.load(caller, model_name(request));
+  auto config = SLUICE_TRY(read_load(request.parameters()));
+  return repository.load(caller, model_name(request), std::move(config));
 }
 
 Status unload(Repository& repository, const Caller& caller,
               const inference::RepositoryModelUnloadRequest& request,
               inference::RepositoryModelUnloadResponse& /*response*/) {
-  const bool with_steps = SLUICE_TRY(read_parameters(false, request.parameters()));
+  const bool with_steps = SLUICE_TRY(read_unload(request.parameters()));
   return repository.unload(caller, model_name(request), with_steps);
 }
 
