@@ -11,6 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "support/eventually.h"
@@ -135,6 +138,11 @@ class HttpServerTest : public ::testing::Test {
       answer({500, kText, "the second of two"});
       return nullptr;
     }
+    if (request.path == "/thread") {
+      const std::size_t id = std::hash<std::thread::id>()(std::this_thread::get_id());
+      answer({200, kText, fmt::format("thread {}", id)});
+      return nullptr;
+    }
     if (request.path == "/tag") {
       Reply reply = {304, kText, {}};
       reply.fields = fmt::format("ETag: {}\r\n", request.if_none_match);
@@ -188,6 +196,23 @@ TEST_F(HttpServerTest, ConnectionsStayOpenForTheNextRequest) {
   }
   client.write("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.read_all(), HasSubstr("\r\nConnection: close\r\n"));
+}
+
+TEST_F(HttpServerTest, ConnectionStaysWithItsThreadAndOthersHaveAnother) {
+  std::set<std::string> threads;
+  for (int i = 0; i < 4; ++i) {
+    const Client client(*server_);
+    const auto thread = [&] {
+      client.write(get("/thread"));
+      const std::string reply = client.read_reply();
+      return reply.substr(reply.find("\r\n\r\n"));
+    };
+    const std::string first = thread();
+    EXPECT_THAT(first, HasSubstr("thread "));
+    for (int j = 0; j < 20; ++j) EXPECT_EQ(thread(), first);
+    threads.insert(first);
+  }
+  EXPECT_EQ(threads.size(), static_cast<std::size_t>(options().num_threads));
 }
 
 TEST_F(HttpServerTest, BodiesComeInTheirCoding) {
