@@ -220,8 +220,9 @@ Cancel InferenceHandler::take(Request request, const Answer& answer) {
   const bool has_regions = !segments->empty() && (segments->front() == kSystemRegions ||
                                                   segments->front() == kCudaRegions);
   if (has_regions) return answer_now(answer, regions(request, *segments));
-  if (segments->size() == 1 && segments->front() == "logging")
+  if (segments->size() == 1 && segments->front() == "logging") {
     return answer_now(answer, settings(request));
+  }
   const bool is_trace = segments->size() >= 2 && segments->back() == "setting" &&
                         segments->at(segments->size() - 2) == "trace";
   if (is_trace) return answer_now(answer, trace_settings(request, std::move(*segments)));
