@@ -58,8 +58,8 @@ struct Control {
 /// A load may have a configuration, whose JSON is a text in JSON.
 constexpr std::size_t kMaxLoadBytes = 64 << 10;
 
-/// Of the body nothing may be passed over. One of a load with more bytes than are read has files,
-/// which it does not take.
+/// Nothing of the body may be passed over. A load whose body has more bytes than are read brings
+/// files.
 Result<Control> read_control(bool loads, std::string_view body) {
   if (loads && body.size() > kMaxLoadBytes) {
     return unimplemented("a body of {} bytes: a load takes no files", body.size());
