@@ -63,7 +63,9 @@ class SharedMemory {
   std::span<T> part(std::size_t offset_bytes, std::size_t count) const {
     return {reinterpret_cast<T*>(static_cast<std::byte*>(memory_->data) + offset_bytes), count};
   }
-  std::size_t size_bytes() const { return static_cast<std::size_t>(memory_->size_bytes); }
+  std::size_t size_bytes() const {
+    return memory_ == nullptr ? 0 : static_cast<std::size_t>(memory_->size_bytes);
+  }
 
  private:
   friend class Runtime;
@@ -159,7 +161,7 @@ class Request {
     if (id_ == 0 || is_posted_) return;
     (void)cancel();
     sluice_reply* reply = nullptr;
-    sluice_runtime_wait(runtime_->get(), id_, -1, &reply);
+    sluice_runtime_wait(detail::handle_of(runtime_), id_, -1, &reply);
     sluice_reply_free(reply);
   }
 
@@ -178,7 +180,7 @@ class Request {
   }
   /// The reply is still to be taken, and may be a result.
   [[nodiscard]] std::optional<Error> cancel() {
-    return detail::check(sluice_runtime_cancel(runtime_->get(), id_));
+    return detail::check(sluice_runtime_cancel(detail::handle_of(runtime_), id_));
   }
 
  private:
@@ -189,7 +191,8 @@ class Request {
   /// Empty if the request is still in flight.
   std::optional<Expected<Reply>> wait_ns(std::int64_t timeout_ns) {
     sluice_reply* reply = nullptr;
-    const auto error = detail::check(sluice_runtime_wait(runtime_->get(), id_, timeout_ns, &reply));
+    const auto error =
+        detail::check(sluice_runtime_wait(detail::handle_of(runtime_), id_, timeout_ns, &reply));
     if (error && sluice_last_error_runtime_code() == SLUICE_RUNTIME_CODE_PENDING)
       return std::nullopt;
     // A posted reply that did not come through is with the daemon yet, which knows a spent id.
@@ -224,7 +227,8 @@ class LoadedModel {
   std::uint64_t id() const { return id_; }
   Expected<ModelInfo> info() const {
     const sluice_loaded_model* model = nullptr;
-    if (auto error = detail::check(sluice_runtime_model(runtime_->get(), id_, &model))) {
+    if (auto error =
+            detail::check(sluice_runtime_model(detail::handle_of(runtime_), id_, &model))) {
       return *error;
     }
     const detail::Snapshot<sluice_loaded_model> owner(model);
@@ -232,17 +236,17 @@ class LoadedModel {
   }
 
   [[nodiscard]] std::optional<Error> start() {
-    return detail::check(sluice_runtime_start(runtime_->get(), id_));
+    return detail::check(sluice_runtime_start(detail::handle_of(runtime_), id_));
   }
   [[nodiscard]] std::optional<Error> stop(Nanoseconds drain = Nanoseconds(0)) {
-    return detail::check(sluice_runtime_stop(runtime_->get(), id_, drain.count()));
+    return detail::check(sluice_runtime_stop(detail::handle_of(runtime_), id_, drain.count()));
   }
   [[nodiscard]] std::optional<Error> reset() {
-    return detail::check(sluice_runtime_reset(runtime_->get(), id_));
+    return detail::check(sluice_runtime_reset(detail::handle_of(runtime_), id_));
   }
   [[nodiscard]] std::optional<Error> unload(Nanoseconds drain = Nanoseconds(0)) {
     return detail::check(
-        sluice_runtime_unload(runtime_->get(), std::exchange(id_, 0), drain.count()));
+        sluice_runtime_unload(detail::handle_of(runtime_), std::exchange(id_, 0), drain.count()));
   }
 
   /// Runs a request and waits for its reply. Blocks.
@@ -250,8 +254,9 @@ class LoadedModel {
                         const RequestOptions& options = {}) const {
     sluice_reply* reply = nullptr;
     const COptions c(inputs, options);
-    if (auto error = detail::check(sluice_runtime_infer(runtime_->get(), id_, c.inputs.data(),
-                                                        c.inputs.size(), &c.options, &reply))) {
+    if (auto error =
+            detail::check(sluice_runtime_infer(detail::handle_of(runtime_), id_, c.inputs.data(),
+                                               c.inputs.size(), &c.options, &reply))) {
       return *error;
     }
     return Reply(reply);
@@ -262,8 +267,8 @@ class LoadedModel {
                            const RequestOptions& options = {}) const {
     std::uint64_t id = 0;
     const COptions c(inputs, options);
-    if (auto error = detail::check(sluice_runtime_submit(runtime_->get(), id_, c.inputs.data(),
-                                                         c.inputs.size(), &c.options, &id))) {
+    if (auto error = detail::check(sluice_runtime_submit(
+            detail::handle_of(runtime_), id_, c.inputs.data(), c.inputs.size(), &c.options, &id))) {
       return *error;
     }
     return Request(runtime_, id, options.is_posted);
@@ -287,8 +292,8 @@ class LoadedModel {
       }
     };
     std::uint64_t id = 0;
-    auto error = detail::check(sluice_runtime_submit(runtime_->get(), id_, c.inputs.data(),
-                                                     c.inputs.size(), &c.options, &id));
+    auto error = detail::check(sluice_runtime_submit(
+        detail::handle_of(runtime_), id_, c.inputs.data(), c.inputs.size(), &c.options, &id));
     if (!error) (void)function.release();  // on_done frees it
     return error;
   }

@@ -195,6 +195,11 @@ class RuntimeHandle {
 };
 using SharedRuntime = std::shared_ptr<const RuntimeHandle>;
 
+/// Null for an object that was moved from: the functions of C refuse it.
+inline sluice_runtime* handle_of(const SharedRuntime& runtime) {
+  return runtime == nullptr ? nullptr : runtime->get();
+}
+
 /// Frees a snapshot.
 struct Release {
   void operator()(const void* object) const { sluice_release(object); }
@@ -414,7 +419,7 @@ class Runtime {
                                        const FetchOptions& options = {}) const;
 
   /// For functions of the C headers; owned by this object.
-  sluice_runtime* get() const { return handle_->get(); }
+  sluice_runtime* get() const { return detail::handle_of(handle_); }
 
  private:
   explicit Runtime(sluice_runtime* handle)
@@ -441,7 +446,8 @@ class CoreGroup {
   /// Fails while models are loaded on it. It stays until the runtime is closed then.
   [[nodiscard]] std::optional<Error> destroy() {
     if (id_ == 0) return std::nullopt;
-    return detail::check(sluice_runtime_destroy_group(runtime_->get(), std::exchange(id_, 0)));
+    return detail::check(
+        sluice_runtime_destroy_group(detail::handle_of(runtime_), std::exchange(id_, 0)));
   }
 
  private:

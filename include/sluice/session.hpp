@@ -93,7 +93,7 @@ struct SessionOptions {
 /// A package with its programs load, main and save. Movable. Use it from one thread at a time.
 class Session {
  public:
-  /// Fills or reads a tensor during the call; an Error fails the program.
+  /// Fills or reads a tensor during the call; an Error fails the program, with its code and text.
   using TensorFunction = std::function<std::optional<Error>(const sluice_array& array)>;
 
   static Expected<Session> create(const std::string& path, const SessionOptions& options = {}) {
@@ -165,19 +165,34 @@ class Session {
   static ProgramTensor info_of(const sluice_program_tensor& tensor) {
     return {tensor.name, tensor.type, tensor.role, tensor.program};
   }
+  /// A function and the text of its last error, which the status of C has no room for.
+  struct Bound {
+    TensorFunction function;
+    std::string failure;
+  };
+
   [[nodiscard]] std::optional<Error> run(std::int32_t program) {
-    return detail::check(sluice_session_run(handle_.get(), program));
+    for (const auto& bound : functions_) bound->failure.clear();
+    auto error = detail::check(sluice_session_run(handle_.get(), program));
+    if (!error) return error;
+    for (const auto& bound : functions_) {
+      if (!bound->failure.empty()) error->message += ": " + bound->failure;
+    }
+    return error;
   }
   void* keep(TensorFunction function) {
-    functions_.push_back(std::make_unique<TensorFunction>(std::move(function)));
+    functions_.push_back(std::make_unique<Bound>(Bound{std::move(function), {}}));
     return functions_.back().get();
   }
   static sluice_code call(void* user_data, const sluice_array* array) {
-    const auto error = (*static_cast<TensorFunction*>(user_data))(*array);
-    return error ? static_cast<sluice_code>(error->code) : SLUICE_OK;
+    auto& bound = *static_cast<Bound*>(user_data);
+    auto error = bound.function(*array);
+    if (!error) return SLUICE_OK;
+    bound.failure = std::move(error->message);
+    return static_cast<sluice_code>(error->code);
   }
 
-  std::vector<std::unique_ptr<TensorFunction>> functions_;  ///< outlive the handle
+  std::vector<std::unique_ptr<Bound>> functions_;  ///< outlive the handle
   std::unique_ptr<sluice_session, detail::Deleter<sluice_session, sluice_session_free>> handle_;
 };
 

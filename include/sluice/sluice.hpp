@@ -8,7 +8,8 @@
 //   for (float p : context->output<float>("probabilities")->values) ...
 //
 // Errors are values; no function throws. Any thread may use a model; one thread at a time uses a
-// context. A context keeps its model alive. `sluice/status.h` lists the codes.
+// context. A context keeps its model alive. Calls of an object that was moved from fail with
+// INVALID_ARGUMENT. `sluice/status.h` lists the codes.
 #pragma once
 
 #include <chrono>
@@ -125,14 +126,17 @@ template <typename T>
 class OwnedOutput {
  public:
   explicit OwnedOutput(sluice_output* handle) : handle_(handle) {}
+  /// Empty for an output that was moved from.
   std::span<const T> values() const {
-    const sluice_array& array = *sluice_output_array(handle_.get());
-    return {static_cast<const T*>(array.data),
-            static_cast<std::size_t>(array.size_bytes) / sizeof(T)};
+    const sluice_array* array = sluice_output_array(handle_.get());
+    if (array == nullptr) return {};
+    return {static_cast<const T*>(array->data),
+            static_cast<std::size_t>(array->size_bytes) / sizeof(T)};
   }
   std::span<const std::int64_t> dims() const {
-    const sluice_array& array = *sluice_output_array(handle_.get());
-    return {array.dims, static_cast<std::size_t>(array.rank)};
+    const sluice_array* array = sluice_output_array(handle_.get());
+    if (array == nullptr) return {};
+    return {array->dims, static_cast<std::size_t>(array->rank)};
   }
 
  private:

@@ -63,12 +63,13 @@ class DataParallel {
   /// many chunks as that takes, the last padded with copies of the last row; one of any number gets
   /// a chunk per replica. Chunk i runs on replica i modulo the number of replicas, each of which
   /// has its slots full and one chunk waiting.
-  /// Fails: kInvalidArgument  inputs of different numbers of rows, or none
+  /// Fails: kInvalidArgument  inputs of different numbers of rows, or none; moved from
   ///        as a request      of the first chunk that fails
   Expected<std::vector<JoinedOutput>> run(const std::vector<InputTensor>& inputs,
                                           const RequestOptions& options = {}) const {
     const auto rows = check(inputs);
     if (!rows) return rows.error();
+    if (replicas_.empty()) return Error{Code::kInvalidArgument, "there is no model to run"};
     const auto num_replicas = static_cast<std::int64_t>(replicas_.size());
     const std::int64_t size = rows_ > 0 ? rows_ : (*rows + num_replicas - 1) / num_replicas;
     std::vector<std::vector<std::byte>> padded;  // outlives the requests

@@ -15,6 +15,7 @@
 namespace {
 
 using sluice::testing::eventually;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr sluice::Code kNotFound = sluice::Code::kNotFound;
@@ -196,8 +197,26 @@ TEST_F(SessionApi, ConsumerGetsOutputsAndItsErrorFailsTheRun) {
         return sluice::Error{sluice::Code::kResourceExhausted, "full"};
       }));
   EXPECT_FALSE(session_.run_main());
-  EXPECT_EQ(session_.run_main()->code, sluice::Code::kResourceExhausted);
+  const auto error = session_.run_main();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, sluice::Code::kResourceExhausted);
+  EXPECT_THAT(error->message, HasSubstr("output \"probabilities\""));
+  EXPECT_THAT(error->message, EndsWith(": full"));
   EXPECT_EQ(num_calls, 2);
+}
+
+TEST_F(SessionApi, ErrorOfAConsumerIsForgottenByTheNextRun) {
+  ASSERT_FALSE(session_.load());
+  ASSERT_FALSE(session_.bind_source("image", std::span<const float>(image_.pixels), {1, 1, 8, 8}));
+  for (const char* reason : {"no screen", "no printer"}) {
+    ASSERT_FALSE(session_.bind_consumer(
+        "probabilities", [=](const sluice_array& /*array*/) -> std::optional<sluice::Error> {
+          return sluice::Error{sluice::Code::kUnavailable, reason};
+        }));
+    const auto error = session_.run_main();
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->message, EndsWith(std::string("status 14: ") + reason));
+  }
 }
 
 TEST_F(SessionApi, SaveCopiesConstantsBack) {
