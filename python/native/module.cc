@@ -11,6 +11,7 @@
 #include "compile.h"
 #include "language.h"
 #include "loaded_model.h"
+#include "log_events.h"
 #include "model.h"
 #include "replies.h"
 #include "runtime.h"
@@ -53,6 +54,7 @@ NB_MODULE(_native, module) {
   sluice::python::bind_language(module);
   sluice::python::bind_compile(module);
   sluice::python::bind_replies(module);
+  sluice::python::bind_log_events(module);
   sluice::python::bind_loaded_model(module);
   sluice::python::bind_callable_model(module);
   sluice::python::bind_runtime(module);

@@ -34,6 +34,7 @@ from .exchange import ExchangedTensor, Offer
 from .language import Generation, TokenLogprobs, Tokenizer
 from .loaded_model import LoadedModel
 from .loading import compile, load
+from .log import set_log
 from .model import Context, Model
 from .profile import Profile
 from .queues import Queues
@@ -43,6 +44,7 @@ from .session import ProgramTensor, Session
 from .signature import TensorSpec
 from .stateful import StatefulModel
 
+atexit.register(set_log, None)  # last: it hears how all else ends
 # A thread inside a run cannot take the GIL of an interpreter that has ended.
 atexit.register(_native.end_calls)
 atexit.register(close_all)  # before it
@@ -90,5 +92,6 @@ __all__ = [
     "inspect",
     "load",
     "quantize",
+    "set_log",
     "tune",
 ]

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from . import _native, onnx_files
 from .errors import NotFound
 from .package import Path, whole
-from .progress import reporter
+from .terminal.progress import reporter
 
 #: Dimensions by input name, or one by its own name.
 Shapes = Mapping[str, Iterable[int] | int]

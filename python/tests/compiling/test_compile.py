@@ -11,7 +11,7 @@ import onnx
 import pytest
 import sluice
 from onnx import TensorProto, helper, numpy_helper
-from sluice import progress
+from sluice.terminal import progress
 
 from conftest import DIGITS, eventually
 
