@@ -198,6 +198,20 @@ def test_analyze_lists_all_unsupported_operators_with_their_lines(tmp_path: path
     assert rest["support_percentage"] == "100.00%"
 
 
+def test_operators_that_give_their_input_do_not_count() -> None:
+    class Resting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dropout = torch.nn.Dropout()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cdist(self.dropout(x).clone().detach(), x.contiguous()).relu()
+
+    report = sluice.torch.analyze(Resting().eval(), torch.rand(3, 3))
+    assert report["supported_operators"] == {"aten": {"aten::relu": 1}}
+    assert report["support_percentage"] == "50.00%"
+
+
 def test_values_that_pass_between_parts_may_have_names_of_values_inside(tmp_path: pathlib.Path) -> None:
     """Each part begins and ends with an `add`, as the parts before it do."""
     def function(x: torch.Tensor) -> torch.Tensor:

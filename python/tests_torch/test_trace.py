@@ -293,3 +293,13 @@ def test_a_trace_takes_the_threads_of_its_model(conv: nn.Module) -> None:
     assert_close(sluice.torch.trace(conv, x, threads=1)(x), conv(x))
     with pytest.raises(sluice.InvalidArgument, match="threads"):
         sluice.torch.trace(conv, x, threads=-1)
+
+
+def test_code_that_only_dynamo_reads_is_traced() -> None:
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        if type(x) is not torch.Tensor:  # as stand-ins of tensors are not
+            raise TypeError("a tensor is needed")
+        return 2 * x
+
+    x = torch.rand(3)
+    assert_close(sluice.torch.trace(doubled, x)(x), 2 * x)

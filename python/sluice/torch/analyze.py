@@ -18,7 +18,8 @@ from .operators import check_names, decomposed, operators_of
 
 def analyze(func: Any, example_inputs: Any, *, compiler_workdir: str | pathlib.Path | None = None,
             additional_ignored_ops: Collection[str] | None = None, max_workers: int | None = None) -> dict[str, Any]:
-    """Lists all operators of a function or module by whether Sluice runs them. Compiles nothing.
+    """Lists all operators of a function or module by whether Sluice runs them. Compiles nothing. Operators that give their
+    input as it is, such as detach, are left out.
 
     `compiler_workdir`: a folder that gets the result as analysis.json. `additional_ignored_ops`: names such as
     "aten::sort" to leave out. `max_workers`: taken from the tracing document; one process does the work.
@@ -42,7 +43,7 @@ def analyze(func: Any, example_inputs: Any, *, compiler_workdir: str | pathlib.P
 def report_of(found: Collection[Any]) -> dict[str, Any]:
     supported: dict[str, dict[str, int]] = {}
     for each in found:
-        if each.is_supported:
+        if each.is_supported and each.is_counted:
             names = supported.setdefault(each.name.partition("::")[0], {})
             names[each.name] = names.get(each.name, 0) + 1
     unsupported = [{"kind": each.name, "failureAt": each.place, "call": each.node.format_node() or each.node.name}
@@ -53,5 +54,6 @@ def report_of(found: Collection[Any]) -> dict[str, Any]:
 
 
 def support_of(found: Collection[Any]) -> float:
-    """The share of supported operators, from 0 to 1."""
-    return sum(each.is_supported for each in found) / len(found) if found else 1.0
+    """The share of supported operators, from 0 to 1. Those that give their input as it is do not count."""
+    counted = [each.is_supported for each in found if each.is_counted]
+    return sum(counted) / len(counted) if counted else 1.0

@@ -65,15 +65,18 @@ def failure(action: str, error: BaseException, advice: str, workdir: pathlib.Pat
 
 def to_program(module: Functional, tensors: Sequence[torch.Tensor], states: Sequence[torch.Tensor],
                dynamic_shapes: Sequence[Any] | None, workdir: pathlib.Path | None) -> Any:
-    """The torch.export.ExportedProgram. Dimensions given by name get the bounds that the model needs."""
+    """The torch.export.ExportedProgram. Dimensions given by name get the bounds that the model needs.
+
+    The call runs on stand-ins of its tensors, as they are fast. Where it fails there, Dynamo reads its code instead.
+    """
     args = (tuple(tensors), tuple(states))
 
-    def export(bounds: Mapping[str, tuple[int | None, int | None]]) -> Any:
+    def export(bounds: Mapping[str, tuple[int | None, int | None]], strict: bool = False) -> Any:
         entries = None
         if dynamic_shapes is not None:
             entries = (as_dims(dynamic_shapes, bounds), (None,) * len(states))
         with quiet(itertools.chain(module.parameters(), module.buffers())):
-            return torch.export.export(module, args, dynamic_shapes=entries, strict=False,
+            return torch.export.export(module, args, dynamic_shapes=entries, strict=strict,
                                        prefer_deferred_runtime_asserts_over_guards=True)
 
     try:
@@ -90,6 +93,8 @@ def to_program(module: Functional, tensors: Sequence[torch.Tensor], states: Sequ
                 f"dynamic_shapes: {_lines_about_dimensions(str(error))}\nthe model fixes a dimension that "
                 "dynamic_shapes declares as variable; declare it as fixed, or set the bounds that it needs with "
                 "torch.export.Dim(name, min=, max=)" + _suggestion(str(error))) from error
+        with contextlib.suppress(Exception):  # of the two failures, the first names the user's line
+            return export({}, strict=True)
         raise failure("torch.export cannot trace the function", error,
                       'replace control flow that depends on values by torch.where or torch.cond, or try '
                       'frontend="torchscript", which records the branches that the example takes',

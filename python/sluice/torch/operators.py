@@ -13,6 +13,9 @@ from torch.onnx._internal.exporter import _fx_passes, _registration
 from ..errors import InvalidArgument
 from .exporting import OPSET, quiet
 
+_GIVES_ITS_INPUT = {"aten::alias", "aten::clone", "aten::contiguous", "aten::detach", "aten::lift_fresh",
+                    "aten::lift_fresh_copy"}
+
 
 class Operator(NamedTuple):
     """An operator in a program."""
@@ -20,6 +23,13 @@ class Operator(NamedTuple):
     node: torch.fx.Node
     name: str  #: "aten::sort"; of several that one was decomposed into, each has the name of the one
     is_supported: bool  #: whether Sluice runs it
+
+    @property
+    def is_counted(self) -> bool:
+        """False for one that gives its input as it is: Sluice's compiler drops it."""
+        name = _name(self.node.target)
+        is_inactive = name == "aten::dropout" and False in self.node.args
+        return not (self.is_supported and (name in _GIVES_ITS_INPUT or is_inactive))
 
     @property
     def place(self) -> str:
