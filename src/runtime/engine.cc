@@ -79,7 +79,7 @@ std::vector<terms::GroupInfo> Engine::list_groups() const {
     terms::GroupInfo info;
     info.id = listed.group->id;
     info.origin = listed.group->origin;
-    info.cores = listed.group->cores;
+    info.cores = listed.cores;
     info.num_models = listed.num_models;
     info.memory_used_bytes = listed.group->budget->used_bytes();
     info.max_memory_bytes = listed.group->budget->limit_bytes();

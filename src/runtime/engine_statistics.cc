@@ -19,9 +19,8 @@ std::int64_t busy_on(const ModelStatisticsSnapshot& requests, terms::DeviceId de
   return found == requests.core_busy_ns.end() ? 0 : found->second;
 }
 
-std::int32_t cores_on(const topology::CoreGroup& group, terms::DeviceId device) {
-  return static_cast<std::int32_t>(
-      std::ranges::count(group.cores, device, &terms::CoreRef::device));
+std::int32_t cores_on(const std::vector<terms::CoreRef>& cores, terms::DeviceId device) {
+  return static_cast<std::int32_t>(std::ranges::count(cores, device, &terms::CoreRef::device));
 }
 
 void sort_items(Items& items) {
@@ -105,7 +104,8 @@ Result<GroupReport> Engine::report(terms::CoreGroupId id) const {
   GroupReport report;
   report.id = id;
   report.requests = group->statistics().snapshot();
-  report.num_cores = static_cast<std::int32_t>(group->group().cores.size());
+  report.num_cores =
+      static_cast<std::int32_t>(groups_->core_groups().cores_of(group->group()).size());
   report.age_ns = clock_.now_ns() - group->created_ns();
   for (const auto& [device, busy_ns] : report.requests.core_busy_ns) report.core_busy_ns += busy_ns;
   report.memory = budget.items();
@@ -132,7 +132,8 @@ DeviceReport Engine::report(const terms::Device& device) const {
   std::vector<std::shared_ptr<GroupScheduler>> here;
   bool is_failed = false;
   for (const auto& group : groups_->all()) {
-    const std::int32_t num_cores = cores_on(group->group(), device.id);
+    const std::int32_t num_cores =
+        cores_on(groups_->core_groups().cores_of(group->group()), device.id);
     if (num_cores == 0) continue;
     ++report.num_groups;
     report.num_reserved_cores += num_cores;

@@ -54,6 +54,6 @@ def report_of(found: Collection[Any]) -> dict[str, Any]:
 
 
 def support_of(found: Collection[Any]) -> float:
-    """The share of supported operators, from 0 to 1. Those that give their input as it is do not count."""
+    """The share of supported operators, from 0 to 1, without operators that give their input as it is."""
     counted = [each.is_supported for each in found if each.is_counted]
     return sum(counted) / len(counted) if counted else 1.0

@@ -26,7 +26,7 @@ class Operator(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """False for one that gives its input as it is: Sluice's compiler drops it."""
+        """Whether reports count it. The compiler drops an operator that gives its input as it is."""
         name = _name(self.node.target)
         is_inactive = name == "aten::dropout" and False in self.node.args
         return not (self.is_supported and (name in _GIVES_ITS_INPUT or is_inactive))

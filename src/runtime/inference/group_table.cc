@@ -31,9 +31,9 @@ Status unknown_group(terms::CoreGroupId id) {
   return terms::runtime_error(RuntimeCode::kInvalidHandle, "there is no group {}", id.value());
 }
 
-std::set<terms::DeviceId> devices_of(const topology::CoreGroup& group) {
+std::set<terms::DeviceId> devices_of(const std::vector<terms::CoreRef>& cores) {
   std::set<terms::DeviceId> devices;
-  for (const terms::CoreRef& core : group.cores) devices.insert(core.device);
+  for (const terms::CoreRef& core : cores) devices.insert(core.device);
   return devices;
 }
 
@@ -138,7 +138,7 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const terms::CoreRequest& reque
   const std::vector<terms::DeviceId> devices = groups_.candidates(least);
   std::vector<topology::CoreGroups::Listed> listed = groups_.list();
   std::ranges::stable_sort(listed, {}, &topology::CoreGroups::Listed::num_models);
-  for (const auto& [group, num_models] : listed) {
+  for (const auto& [group, num_models, cores] : listed) {
     const auto scheduler = find(group->id);
     if (scheduler == nullptr || !scheduler->is_shared()) continue;
     if (static_cast<std::int32_t>(group->cores.size()) < min_cores) continue;
@@ -146,10 +146,20 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const terms::CoreRequest& reque
     const auto is_eligible = [&](terms::DeviceId device) {
       return std::ranges::find(devices, device) != devices.end() && groups_.is_fit(device);
     };
-    if (!std::ranges::all_of(devices_of(*group), is_eligible)) continue;
+    if (!std::ranges::all_of(runtime::devices_of(group->cores), is_eligible)) continue;
     if (groups_.share(group->id).is_ok()) return scheduler;  // else its last model just left
   }
   return nullptr;
+}
+
+Result<topology::ExtraCores> GroupTable::extend(terms::CoreGroupId id,
+                                                const terms::CoreRequest& request) {
+  auto cores = groups_.extend(id, request);
+  if (cores.status().code() == Code::kNotFound) return handle_error(cores.status());
+  if (!cores.is_ok()) return group_error(cores.status());
+  const std::lock_guard lock(mutex_);
+  extra_devices_[id].merge(runtime::devices_of(**cores));
+  return cores;
 }
 
 std::shared_ptr<GroupScheduler> GroupTable::make_beside(const GroupScheduler& group) {
@@ -173,12 +183,21 @@ std::shared_ptr<GroupScheduler> GroupTable::find(terms::CoreGroupId id) const {
   return it == schedulers_.end() ? nullptr : it->second;
 }
 
+/// Requires: mutex_.
+std::set<terms::DeviceId> GroupTable::devices_of(const topology::CoreGroup& group) const {
+  std::set<terms::DeviceId> devices = runtime::devices_of(group.cores);
+  const auto extra = extra_devices_.find(group.id);
+  if (extra != extra_devices_.end()) devices.insert(extra->second.begin(), extra->second.end());
+  return devices;
+}
+
 void GroupTable::forget(
     std::map<terms::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group) {
   // Counters of devices never fall, although their groups go.
   const ModelStatisticsSnapshot done = group->second->statistics().snapshot();
   for (const terms::DeviceId device : devices_of(group->second->group()))
     retired_[device].merge(done);
+  extra_devices_.erase(group->first);
   schedulers_.erase(group);
 }
 

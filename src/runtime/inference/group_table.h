@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "runtime/inference/group_scheduler.h"
@@ -44,6 +45,9 @@ class GroupTable {
                                                        std::int32_t min_cores,
                                                        const topology::WaitPolicy& wait,
                                                        const std::stop_token& stop);
+  /// Cores for the segments of another kind of devices, as CoreGroups::extend. Does not wait: two
+  /// loads could wait for each other's cores. Fails: kNotEnoughCores, kInvalid, kInvalidHandle.
+  Result<topology::ExtraCores> extend(terms::CoreGroupId id, const terms::CoreRequest& request);
   /// For one model that runs beside the others of the group.
   std::shared_ptr<GroupScheduler> make_beside(const GroupScheduler& group);
   void leave(terms::CoreGroupId id);
@@ -62,6 +66,7 @@ class GroupTable {
   ModelStatisticsSnapshot statistics_of(terms::DeviceId device) const;
 
  private:
+  std::set<terms::DeviceId> devices_of(const topology::CoreGroup& group) const;
   void forget(std::map<terms::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group);
   Result<std::shared_ptr<GroupScheduler>> make(const terms::CoreRequest& request,
                                                const topology::WaitPolicy& wait,
@@ -77,6 +82,8 @@ class GroupTable {
   DriverSource& drivers_;
   mutable std::mutex mutex_;
   std::map<terms::CoreGroupId, std::shared_ptr<GroupScheduler>> schedulers_;
+  /// Devices that groups were extended to. They stay until the group goes, as their counters do.
+  std::map<terms::CoreGroupId, std::set<terms::DeviceId>> extra_devices_;
   std::map<terms::DeviceId, ModelStatisticsSnapshot> retired_;  ///< of destroyed groups
   std::map<terms::DeviceId, terms::DeviceCondition> conditions_;
   std::size_t next_device_ = 0;

@@ -250,6 +250,22 @@ Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
   return std::move(model).with_context(fmt::format("loading model \"{}\"", name_of(request)));
 }
 
+/// The cores of each segment. Those for other kinds of devices become the group's.
+Status Loader::plan(const LoadRequest& request, const SegmentTargets& targets,
+                    const GroupScheduler& group, Model::Parts& parts) {
+  parts.plan = SLUICE_TRY(plan_load(targets.needs, cores_for(request, group.group().cores),
+                                    /*may_share=*/request.group.has_value() || group.is_shared()));
+  const auto all = SLUICE_TRY(find_further(targets, groups_.map()));
+  for (const FurtherSegments& further : all) {
+    const std::string& first = targets.needs[further.numbers.front()].name;
+    auto cores = groups_.extend(group.group().id, further.request);
+    parts.extra_cores.push_back(
+        SLUICE_TRY(std::move(cores).with_context(fmt::format("segment \"{}\"", first))));
+    for (const std::size_t i : further.numbers) parts.plan.cores[i] = *parts.extra_cores.back();
+  }
+  return ok_status();
+}
+
 Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
                                                const SegmentTargets& targets,
                                                std::shared_ptr<CachedPackage> package,
@@ -262,8 +278,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   Model::Parts parts;
   parts.group = group;
   parts.stepper = runs_beside_others(request) ? groups_.make_beside(*group) : group;
-  parts.plan = SLUICE_TRY(plan_load(targets.needs, cores_for(request, group->group().cores),
-                                    /*may_share=*/request.group.has_value() || group->is_shared()));
+  SLUICE_TRY(plan(request, targets, *group, parts));
   exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
   options.devices = devices_;
   options.owner = name_of(request);

@@ -50,6 +50,8 @@ class Loader {
   Result<std::shared_ptr<GroupScheduler>> find_group(const LoadRequest& request,
                                                      const SegmentTargets& targets,
                                                      const std::stop_token& stop);
+  Status plan(const LoadRequest& request, const SegmentTargets& targets,
+              const GroupScheduler& group, Model::Parts& parts);
   Result<std::shared_ptr<Model>> load_on(const LoadRequest& request, const SegmentTargets& targets,
                                          std::shared_ptr<CachedPackage> package,
                                          const std::shared_ptr<GroupScheduler>& group,

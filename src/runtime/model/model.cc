@@ -100,6 +100,7 @@ void Model::unload(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns
   parts_.group->statistics().retire(parts_.scheduler->statistics());
   parts_.scheduler->replace(nullptr);
   parts_.placement = nullptr;
+  parts_.extra_cores.clear();  // now that no kernel is on them
   parts_.package = nullptr;
   parts_.shared_memory = nullptr;
   parts_.memory = {};

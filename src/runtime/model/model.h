@@ -27,6 +27,7 @@ class Model {
     std::shared_ptr<GroupScheduler> stepper;  ///< `group`, or the model's own (kBesideOthers)
     std::shared_ptr<ModelScheduler> scheduler;
     LoadPlan plan;
+    std::vector<topology::ExtraCores> extra_cores;  ///< of segments of other kinds of devices
     std::shared_ptr<const CachedPackage::Leases> shared_memory;  ///< constants of the package
     topology::MemoryLease memory;                                ///< of its slots
     std::shared_ptr<device::DeviceServiceTable> devices;

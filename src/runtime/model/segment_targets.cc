@@ -1,6 +1,8 @@
 #include "runtime/model/segment_targets.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "base/system/processor.h"
 #include "operators/module.h"
@@ -22,18 +24,18 @@ std::size_t backend_of(const package::Executable& executable, std::size_t begin,
   return static_cast<std::size_t>(number);
 }
 
-/// Device and core of a segment that runs on no device of the group: a processor, or the first
-/// device of its plug-in that is this engine's. Others may be another daemon's.
-Result<exec::SegmentPlacement> place_beside_group(const std::string& segment,
-                                                  const backend::Backend& backend,
-                                                  const topology::DeviceMap& map) {
-  if (kind_of(backend) == terms::kCpuKind) return exec::SegmentPlacement{0, {0}};
-  const auto device =
-      std::ranges::find(map.devices, backend.name(), [](const auto& one) { return one.backend; });
-  if (device != map.devices.end()) return exec::SegmentPlacement{device->backend_index, {0}};
+/// Any core of the devices of `backend` that are this engine's; others may be another daemon's.
+Result<terms::CoreRequest> request_for(const backend::Backend& backend, const std::string& segment,
+                                       const topology::DeviceMap& map) {
+  terms::CoreRequest request;
+  request.kind = kind_of(backend);
+  for (const terms::Device& device : map.devices) {
+    if (device.backend == backend.name()) request.devices.push_back(device.id);
+  }
+  if (!request.devices.empty()) return request;
   return make_error(Code::kFailedPrecondition,
                     "segment \"{}\" is for a device of kind \"{}\", and there is none here",
-                    segment, kind_of(backend));
+                    segment, request.kind);
 }
 
 }  // namespace
@@ -71,6 +73,26 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
   return targets;
 }
 
+Result<std::vector<FurtherSegments>> find_further(const SegmentTargets& targets,
+                                                  const topology::DeviceMap& map) {
+  std::map<std::string_view, FurtherSegments> by_backend;
+  for (std::size_t i = 0; i < targets.needs.size(); ++i) {
+    const backend::Backend& backend = *targets.backends[i];
+    const SegmentNeed& need = targets.needs[i];
+    if (need.is_on_group || kind_of(backend) == terms::kCpuKind) continue;
+    FurtherSegments& further = by_backend[backend.name()];
+    if (further.numbers.empty()) {
+      further.request = SLUICE_TRY(request_for(backend, need.name, map));
+    }
+    further.numbers.push_back(i);
+    further.request.num_cores = std::max(further.request.num_cores, need.cores);
+    further.request.parts = {further.request.num_cores};  // on one device
+  }
+  std::vector<FurtherSegments> all;
+  for (auto& [name, further] : by_backend) all.push_back(std::move(further));
+  return all;
+}
+
 Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
                                          const topology::DeviceMap& map) {
   exec::LoadOptions options;
@@ -79,9 +101,8 @@ Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const Lo
   options.executor = is_whole ? exec::ExecutorKind::kAsCompiled : exec::ExecutorKind::kLinear;
   const std::vector<std::int32_t> cpus = process_cpus();
   for (std::size_t i = 0; i < targets.needs.size(); ++i) {
-    if (!targets.needs[i].is_on_group) {
-      options.segments.push_back(
-          SLUICE_TRY(place_beside_group(targets.needs[i].name, *targets.backends[i], map)));
+    if (plan.cores[i].empty()) {
+      options.segments.push_back({0, {0}});
       continue;
     }
     const backend::Backend& backend = *targets.backends[i];

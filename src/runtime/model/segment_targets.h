@@ -7,6 +7,7 @@
 
 #include "exec/loaded_model.h"
 #include "runtime/model/load_plan.h"
+#include "terms/core_request.h"
 #include "topology/map/device_map.h"
 
 namespace sluice::runtime {
@@ -24,9 +25,19 @@ struct SegmentTargets {
 Result<SegmentTargets> find_targets(const package::Executable& executable,
                                     const backend::BackendRegistry& backends);
 
-/// The cores of `plan` in the numbers of the plug-ins. A host segment in a group of another kind
-/// runs on one host processor, and a segment of a second kind of devices on the first of `map`.
-/// Fails: as plugin_cores; kFailedPrecondition for a segment of a kind that `map` lacks.
+/// Segments of one plug-in for devices of another kind than the group's.
+struct FurtherSegments {
+  std::vector<std::size_t> numbers;
+  terms::CoreRequest request;  ///< cores beside those of the group, on which they take turns
+};
+
+/// One entry per plug-in.
+/// Fails: kFailedPrecondition for a segment of a kind of devices that `map` lacks.
+Result<std::vector<FurtherSegments>> find_further(const SegmentTargets& targets,
+                                                  const topology::DeviceMap& map);
+
+/// The cores of `plan` in the numbers of the plug-ins. Segments without cores are the host's in a
+/// group of another kind; each runs on one of its processors. Fails: as plugin_cores.
 Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
                                          const topology::DeviceMap& map);
 

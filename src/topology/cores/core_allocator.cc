@@ -123,16 +123,24 @@ Result<Reservation> CoreAllocator::reserve(terms::CoreGroupId owner,
   if (!found) return explain_not_now(wanted);
   for (const terms::CoreRef& core : found->cores) state_.owners[core] = owner;
   for (const MemoryShare& share : found->memory) state_.free_bytes[share.device] -= share.bytes;
-  granted_[owner] = *found;
+  granted_.emplace(owner, *found);
   return *std::move(found);
 }
 
 void CoreAllocator::release(terms::CoreGroupId owner) {
-  const auto it = granted_.find(owner);
+  const auto [begin, end] = granted_.equal_range(owner);
   // A release that comes twice gives back nothing.
-  if (it == granted_.end()) return;
-  give_back(state_, it->second);
-  granted_.erase(it);
+  for (auto it = begin; it != end; ++it) give_back(state_, it->second);
+  granted_.erase(begin, end);
+}
+
+void CoreAllocator::release(terms::CoreGroupId owner, const std::vector<terms::CoreRef>& cores) {
+  const auto [begin, end] = granted_.equal_range(owner);
+  const auto found =
+      std::find_if(begin, end, [&](const auto& granted) { return granted.second.cores == cores; });
+  if (found == end) return;
+  give_back(state_, found->second);
+  granted_.erase(found);
 }
 
 std::int32_t CoreAllocator::num_cores() const {
@@ -258,16 +266,17 @@ Status CoreAllocator::explain_not_now(const terms::CoreRequest& request) const {
 std::vector<terms::CoreGroupId> CoreAllocator::who_would_help(
     const terms::CoreRequest& request) const {
   std::vector<terms::CoreGroupId> helpers;
-  for (const auto& [owner, reservation] : granted_) {
+  for (auto it = granted_.begin(); it != granted_.end(); it = granted_.upper_bound(it->first)) {
     // One search for each group: this runs only when an error message is written.
-    if (find_cores(map_, chains_, state_without(owner), request)) helpers.push_back(owner);
+    if (find_cores(map_, chains_, state_without(it->first), request)) helpers.push_back(it->first);
   }
   return helpers;
 }
 
 CoreState CoreAllocator::state_without(terms::CoreGroupId owner) const {
   CoreState state = state_;
-  give_back(state, granted_.at(owner));
+  const auto [begin, end] = granted_.equal_range(owner);
+  for (auto it = begin; it != end; ++it) give_back(state, it->second);
   return state;
 }
 

@@ -24,7 +24,7 @@ class CoreAllocator {
 
   const DeviceMap& map() const { return map_; }
 
-  /// Requires: `owner` holds nothing yet.
+  /// An owner may reserve several times, cores of several kinds of devices for instance.
   /// Fails: kInvalidArgument     the request contradicts itself
   ///        kNotFound            the request names a device or core that the map lacks
   ///        kFailedPrecondition  the request needs more than the whole machine has
@@ -43,6 +43,8 @@ class CoreAllocator {
 
   /// Frees the cores and memory of `owner`, if any.
   void release(terms::CoreGroupId owner);
+  /// Frees one of its reservations, which these cores name; nothing if there is none.
+  void release(terms::CoreGroupId owner, const std::vector<terms::CoreRef>& cores);
 
   std::int32_t num_cores() const;
   /// Without those of unfit devices.
@@ -67,7 +69,7 @@ class CoreAllocator {
   DeviceMap map_;
   std::vector<CoreChain> chains_;
   CoreState state_;
-  std::map<terms::CoreGroupId, Reservation> granted_;
+  std::multimap<terms::CoreGroupId, Reservation> granted_;
 };
 
 }  // namespace sluice::topology

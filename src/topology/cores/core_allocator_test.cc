@@ -14,9 +14,11 @@ namespace {
 using ::testing::ElementsAre;
 using testing::four_in_a_row;
 using ::testing::HasSubstr;
+using testing::ids;
 using testing::make_chain;
 using testing::make_map;
 using testing::make_ring;
+using ::testing::Not;
 
 constexpr terms::CoreGroupId kA(1);
 constexpr terms::CoreGroupId kB(2);
@@ -112,6 +114,26 @@ TEST(CoreAllocator, ReleaseReturnsAllCores) {
   EXPECT_EQ(allocator.longest_free_range(), 16);
   allocator.release(kA);
   EXPECT_EQ(allocator.num_free(), 16);
+}
+
+TEST(CoreAllocator, OwnerReservesTwiceAndGivesOneReservationBack) {
+  CoreAllocator allocator(four_in_a_row());
+  const auto first = reserve(allocator, kA, {.num_cores = 3});
+  const auto second = reserve(allocator, kA, {.num_cores = 4, .devices = ids({2})});
+  const auto elsewhere = reserve(allocator, kB, {.num_cores = 4, .devices = ids({3})});
+  const Status status = refusal(allocator, {.num_cores = 1, .devices = ids({2})});
+  EXPECT_THAT(status.message(), HasSubstr("enough would be free without core group 1"));
+  EXPECT_THAT(status.message(), Not(HasSubstr(" or "))) << "a group is named once";
+  allocator.release(kA, elsewhere);
+  EXPECT_EQ(allocator.owner_of(elsewhere.front()), kB) << "those of another owner";
+  allocator.release(kA, second);
+  allocator.release(kA, second);
+  EXPECT_EQ(allocator.owner_of(second.front()), terms::CoreGroupId());
+  EXPECT_EQ(allocator.owner_of(first.front()), kA);
+  EXPECT_EQ(allocator.num_free(), 9);
+  reserve(allocator, kA, {.num_cores = 4, .devices = ids({2})});
+  allocator.release(kA);
+  EXPECT_EQ(allocator.num_free(), 12) << "all that it has";
 }
 
 TEST(CoreAllocator, TakesTheShortestSufficientRange) {

@@ -15,6 +15,10 @@ std::int32_t host_cores(const DeviceMap& map, const std::vector<terms::CoreRef>&
   }));
 }
 
+void append(std::vector<terms::CoreRef>& cores, const std::vector<terms::CoreRef>& more) {
+  cores.insert(cores.end(), more.begin(), more.end());
+}
+
 std::int64_t total_bytes(const std::vector<MemoryShare>& shares) {
   // Shares are empty where the map does not know the memory of the devices.
   if (shares.empty()) return MemoryBudget::kUnlimited;
@@ -43,7 +47,7 @@ Result<std::shared_ptr<const CoreGroup>> CoreGroups::create(const terms::CoreReq
   group->budget = std::make_unique<MemoryBudget>(fmt::format("core group {}", id.value()),
                                                  total_bytes(reservation.memory));
   group->cores = std::move(reservation.cores);
-  entries_[id] = {group};
+  entries_[id].group = group;
   return std::shared_ptr<const CoreGroup>(std::move(group));
 }
 
@@ -80,6 +84,49 @@ Status CoreGroups::destroy(terms::CoreGroupId id) {
 Result<std::shared_ptr<const CoreGroup>> CoreGroups::find(terms::CoreGroupId id) const {
   const std::lock_guard lock(mutex_);
   return SLUICE_TRY(entry(id))->group;
+}
+
+Result<ExtraCores> CoreGroups::extend(terms::CoreGroupId id, const terms::CoreRequest& request) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(entry(id));
+  std::vector<Extra>& extras = entries_[id].extras;
+  auto extra = std::ranges::find_if(extras, [&](const Extra& one) {
+    return one.devices == request.devices && one.parts == request.parts;
+  });
+  if (extra == extras.end()) {
+    Reservation reservation = SLUICE_TRY(allocator_.reserve(id, request));
+    extras.push_back({request.devices, request.parts, std::move(reservation.cores)});
+    extra = extras.end() - 1;
+  }
+  ++extra->num_holders;
+  return ExtraCores(new std::vector<terms::CoreRef>(extra->cores),
+                    [this, id](const std::vector<terms::CoreRef>* held) {
+                      const std::unique_ptr<const std::vector<terms::CoreRef>> cores(held);
+                      give_back(id, *cores);
+                    });
+}
+
+void CoreGroups::give_back(terms::CoreGroupId id, const std::vector<terms::CoreRef>& cores) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return;  // destroyed, and its cores were freed then
+    std::vector<Extra>& extras = found->second.extras;
+    const auto extra = std::ranges::find(extras, cores, &Extra::cores);
+    if (extra == extras.end() || --extra->num_holders > 0) return;
+    allocator_.release(id, cores);
+    extras.erase(extra);
+  }
+  tell_listener();
+}
+
+std::vector<terms::CoreRef> CoreGroups::cores_of(const CoreGroup& group) const {
+  std::vector<terms::CoreRef> cores = group.cores;
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(group.id);
+  if (found == entries_.end()) return cores;
+  for (const Extra& extra : found->second.extras) append(cores, extra.cores);
+  return cores;
 }
 
 Status CoreGroups::add_model(terms::CoreGroupId id) {
@@ -123,7 +170,10 @@ Status CoreGroups::remove_model(terms::CoreGroupId id) {
 std::vector<CoreGroups::Listed> CoreGroups::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<Listed> groups;
-  for (const auto& [id, found] : entries_) groups.push_back({found.group, found.num_models});
+  for (const auto& [id, found] : entries_) {
+    groups.push_back({found.group, found.num_models, found.group->cores});
+    for (const Extra& extra : found.extras) append(groups.back().cores, extra.cores);
+  }
   return groups;
 }
 

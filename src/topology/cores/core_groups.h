@@ -29,6 +29,9 @@ struct CoreGroup {
   std::unique_ptr<MemoryBudget> budget = {};  ///< unlimited if the map does not know the memory
 };
 
+/// Cores of a group beside those of its range. The last holder gives them back.
+using ExtraCores = std::shared_ptr<const std::vector<terms::CoreRef>>;
+
 /// The groups of one runtime. Safe across threads; no function waits.
 ///
 ///                 create                    add_model        remove_model
@@ -61,6 +64,15 @@ class CoreGroups {
   /// Fails: kNotFound, as destroy.
   Result<std::shared_ptr<const CoreGroup>> find(terms::CoreGroupId id) const;
 
+  /// More cores for a group, such as those of another kind of devices: the ones that an earlier
+  /// call for the same devices and parts got and somebody holds, else new ones. They are the
+  /// group's until nobody holds them, or the group is destroyed. A holder may outlive the group,
+  /// and not this object. Overtakes callers that wait, as `create` does.
+  /// Fails: kNotFound, as destroy; as CoreAllocator::reserve.
+  Result<ExtraCores> extend(terms::CoreGroupId id, const terms::CoreRequest& request);
+  /// Those of its range, and the extra ones after them.
+  std::vector<terms::CoreRef> cores_of(const CoreGroup& group) const;
+
   /// Records that another model was loaded on an implicit group, which lasts until the last of them
   /// is unloaded. Fails: kNotFound, as destroy.
   Status share(terms::CoreGroupId id);
@@ -74,6 +86,7 @@ class CoreGroups {
   struct Listed {
     std::shared_ptr<const CoreGroup> group = {};
     std::int32_t num_models = 0;
+    std::vector<terms::CoreRef> cores = {};  ///< as cores_of
   };
   /// By handle.
   std::vector<Listed> list() const;
@@ -94,13 +107,21 @@ class CoreGroups {
   void on_release(std::function<void()> listener);
 
  private:
+  struct Extra {
+    std::vector<terms::DeviceId> devices = {};  ///< of the request, as `parts`
+    std::vector<std::int32_t> parts = {};
+    std::vector<terms::CoreRef> cores = {};
+    std::int32_t num_holders = 0;
+  };
   struct Entry {
     std::shared_ptr<const CoreGroup> group = {};
     std::int32_t num_models = 0;
+    std::vector<Extra> extras = {};
   };
 
   Result<const Entry*> entry(terms::CoreGroupId id) const;
   void erase(terms::CoreGroupId id);
+  void give_back(terms::CoreGroupId id, const std::vector<terms::CoreRef>& cores);
   void tell_listener();
 
   const DeviceMap map_;

@@ -15,6 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::four_in_a_row;
 using ::testing::HasSubstr;
+using testing::ids;
 
 terms::CoreGroupId make_group(CoreGroups& groups, std::int32_t num_cores,
                               terms::GroupOrigin origin = terms::GroupOrigin::kExplicit) {
@@ -159,6 +160,58 @@ TEST(CoreGroups, WithoutKnownMemoryTheBudgetHasNoLimit) {
   ASSERT_TRUE(group.is_ok());
   EXPECT_EQ((*group)->budget->limit_bytes(), MemoryBudget::kUnlimited);
   EXPECT_EQ((*group)->num_threads, 0);
+}
+
+TEST(CoreGroups, ExtraCoresAreTheGroupsUntilTheLastHolderDropsThem) {
+  CoreGroups groups(four_in_a_row());
+  const terms::CoreGroupId id = make_group(groups, 4);
+  const terms::CoreRequest two = {.num_cores = 2, .parts = {2}, .devices = ids({2})};
+  auto extra = groups.extend(id, two);
+  ASSERT_TRUE(extra.is_ok()) << extra.status().to_string();
+  EXPECT_THAT(**extra, ElementsAre(terms::CoreRef{terms::DeviceId(2), 0},
+                                   terms::CoreRef{terms::DeviceId(2), 1}));
+  EXPECT_EQ(groups.num_free_cores(), 10);
+  EXPECT_EQ(groups.list()[0].cores.size(), 6U);
+  EXPECT_EQ(groups.cores_of(**groups.find(id)).back(), (*extra)->back());
+
+  auto again = groups.extend(id, two);
+  ASSERT_TRUE(again.is_ok());
+  EXPECT_EQ(**again, **extra) << "models of a group share them";
+  EXPECT_EQ(groups.num_free_cores(), 10);
+  const terms::CoreGroupId other = make_group(groups, 1);
+  const auto own = groups.extend(other, two);
+  ASSERT_TRUE(own.is_ok());
+  EXPECT_NE(**own, **extra) << "groups do not";
+  EXPECT_EQ(
+      groups.extend(other, {.num_cores = 4, .parts = {4}, .devices = ids({2})}).status().code(),
+      Code::kResourceExhausted);
+
+  int num_returns = 0;
+  groups.on_release([&] { ++num_returns; });
+  *extra = nullptr;
+  EXPECT_EQ(num_returns, 0);
+  *again = nullptr;
+  EXPECT_EQ(num_returns, 1) << "waiters hear of it";
+  EXPECT_EQ(groups.list()[0].cores.size(), 4U);
+  EXPECT_EQ(groups.num_free_cores(), 9);
+  groups.on_release({});
+}
+
+TEST(CoreGroups, DestroyedGroupGivesItsExtraCoresBackOnce) {
+  CoreGroups groups(four_in_a_row());
+  const terms::CoreGroupId id = make_group(groups, 4);
+  auto extra = groups.extend(id, {.num_cores = 2, .parts = {2}, .devices = ids({2})});
+  ASSERT_TRUE(extra.is_ok());
+  const auto group = *groups.find(id);
+  EXPECT_TRUE(groups.destroy(id).is_ok());
+  EXPECT_EQ(groups.num_free_cores(), 16);
+  EXPECT_EQ(groups.cores_of(*group), group->cores);
+  const auto next =
+      groups.create({.num_cores = 2, .devices = ids({2})}, terms::GroupOrigin::kExplicit);
+  ASSERT_TRUE(next.is_ok());
+  *extra = nullptr;
+  EXPECT_EQ(groups.num_free_cores(), 14) << "they are another group's now";
+  EXPECT_EQ(groups.extend(id, {.num_cores = 1}).status().code(), Code::kNotFound);
 }
 
 TEST(CoreGroups, ListenerIsCalledForEveryReturn) {

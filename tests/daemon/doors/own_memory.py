@@ -28,7 +28,7 @@ def place_of(folder: Path, *kinds: str, end: str | None = None) -> dict[str, str
         source = folder / f"{kind}.cc"
         text = (EXAMPLE / "far.cc").read_text().replace('"far"', f'"{kind}"')
         made = f'SLUICE_HOST_BACKEND(FarBackend, "{kind}", "1.0")'
-        source.write_text(text.replace(made, made if end is None else end))
+        source.write_text(text.replace(made, made if end is None else end.replace("KIND", kind)))
         subprocess.run([sys.argv[2], "-std=c++20", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
                         f"-I{ROOT / 'include'}", f"-I{EXAMPLE}", str(source),
                         "-o", str(plugins / f"libsluice_backend_{kind}.so")], check=True)
@@ -124,13 +124,61 @@ def segment_of_a_second_kind_needs_a_device_of_this_daemon(folder: Path) -> None
     place = place_of(folder, "far", "near")
     package = compile_for_far(folder, place, "--place", "Relu=near")
     with Daemon(folder / "all", environment=place, is_simulated=False) as daemon:
-        sluice = at(daemon)
-        far = device_of_kind(sluice, "far")
-        sluice.text("load", package)
-        answers_are_right(sluice, folder, "digits")
+        far = device_of_kind(at(daemon), "far")
     with Daemon(folder / "d", "-t", str(far), environment=place, is_simulated=False) as daemon:
         holds(at(daemon).refusal("load", package), 'is for a device of kind "near", and there is none here')
         same(at(daemon).json("groups"), [])
+
+
+#: The end of a source of a device with one core.
+ONE_CORE = """namespace {
+class OneCore : public FarBackend {
+ public:
+  int num_cores() const override { return 1; }
+};
+}  // namespace
+SLUICE_HOST_BACKEND(OneCore, "KIND", "1.0")
+"""
+
+
+def group_owns_cores_of_both_kinds_of_its_model(folder: Path) -> None:
+    place = place_of(folder, "far", "near", end=ONE_CORE)
+    both = compile_for_far(folder, place, "--place", "Relu=near")
+    alone = str(folder / "alone.sluice")
+    Sluice(environment=place).text("compile", str(DIGITS), "-o", alone, "--place", "Relu=near")
+    with Daemon(folder / "d", "--metrics", "localhost:0", environment=place, is_simulated=False) as daemon:
+        sluice = at(daemon)
+        kinds = {number: one["kind"] for number, one in enumerate(sluice.json("capacity")["devices"])}
+
+        def owned() -> list[list[str]]:
+            return [sorted({kinds[core["device"]] for core in group["cores"]} - {"cpu"}) for group in sluice.json("groups")]
+
+        def reserved(kind: str) -> float:
+            [device] = [number for number, name in kinds.items() if name == kind]
+            return samples(get(daemon)[2])[f'sluice_device_cores_reserved{{device="{device}"}}']
+
+        sluice.text("load", both, "--name", "first")
+        same(owned(), [["far", "near"]])
+        assert reserved("far") > 0 and reserved("near") > 0
+        answers_are_right(sluice, folder, "first")
+        sluice.text("load", both, "--name", "second")
+        same(owned(), [["far", "near"]])  # the two take turns on the cores of one group
+        answers_are_right(sluice, folder, "second")
+        for kind in ("far", "near"):
+            holds(sluice.refusal("groups", "--create", "1", "--kind", kind), "not free now")
+        holds(sluice.refusal("load", alone), "not free now")
+        sluice.text("unload", "first")
+        holds(sluice.refusal("load", alone), "not free now")
+        sluice.text("unload", "second")
+        same((owned(), reserved("far"), reserved("near")), ([], 0, 0))
+        sluice.text("load", alone)
+        same(owned(), [["near"]])
+        answers_are_right(sluice, folder, "alone")
+        refused = sluice.refusal("load", both)
+        holds(refused, 'of kind "near"')
+        holds(refused, "not free now")
+        same(owned(), [["near"]])  # what the refused load had taken of the other device is free again
+        same(reserved("far"), 0)
 
 
 def functions_share_the_device_and_put_a_tensor(folder: Path) -> None:
@@ -433,6 +481,7 @@ if __name__ == "__main__":
         model_runs_on_cores_of_the_device_and_gives_its_memory_back,
         daemon_without_the_device_refuses_the_package,
         segment_of_a_second_kind_needs_a_device_of_this_daemon,
+        group_owns_cores_of_both_kinds_of_its_model,
         functions_share_the_device_and_put_a_tensor,
         profile_of_the_device_places_operations,
         slow_copies_back_keep_operations_on_the_host,
