@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Builds the plug-ins of examples/12_plugin against the installed headers alone, runs the conformance
-suite on each, then a network of which it computes one operator.
+suite on each, then a network of which it computes one operator. Two plug-ins may have classes of one name.
 
 usage: out_of_tree_test.py BUILD CXX
 """
@@ -41,6 +41,33 @@ def run_digits_with(plugin, folder):
         assert truth in answer, f"{image} is a {truth}, got {answer}"
 
 
+#: A plug-in whose classes are visible to the linker, as they are without options that hide them.
+VISIBLE = """#include "kernels.hpp"
+class Mine : public sluice::plugin::HostBackend {
+ public:
+  Mine() : HostBackend(example::kKernels) {}
+  std::string device_name() const override { return "device of " NAME; }
+};
+struct MinePlugin : sluice::plugin::HostPlugin<Mine> {
+  static constexpr const char* kName = NAME;
+  static constexpr const char* kVersion = "1.0";
+};
+SLUICE_PLUGIN(MinePlugin)
+"""
+
+
+def classes_of_one_name_are_of_two_plugins(include, folder):
+    folder.mkdir()
+    source = folder / "mine.cc"
+    source.write_text(VISIBLE)
+    for name in ("one", "two"):
+        run(CXX, "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{include}", f"-I{ROOT / 'examples/12_plugin'}",
+            f'-DNAME="{name}"', source, "-o", folder / f"libsluice_backend_{name}.so")
+    said = run(BUILD / "bin/sluice", "doctor", SLUICE_BACKEND_PATH=str(folder))
+    for name in ("one", "two"):
+        assert f"device of {name}" in said, said
+
+
 with tempfile.TemporaryDirectory(prefix="sluice-plugin-") as folder:
     prefix, build = pathlib.Path(folder, "prefix"), pathlib.Path(folder, "build")
     run("cmake", "--install", BUILD, "--component", "development", "--prefix", prefix)
@@ -56,3 +83,4 @@ with tempfile.TemporaryDirectory(prefix="sluice-plugin-") as folder:
             sys.exit(f"the suite did not run on {name}:\n{output}")
         run_digits_with(plugin, pathlib.Path(folder))
         print("\n".join(line for line in output.splitlines() if line.startswith("[  PASSED")))
+    classes_of_one_name_are_of_two_plugins(prefix / "include", pathlib.Path(folder, "mine"))
