@@ -49,9 +49,11 @@ _TRANSFORMERS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("GPT2Model", {"vocab_size": 99, "n_embd": 32, "n_layer": 2, "n_head": 4, "use_cache": False}),
     "gpt_neox": ("GPTNeoXModel", {**_SMALL, "use_cache": False}),
     "llama": ("LlamaModel", _GROUPED),
+    "mixtral": ("MixtralModel", {**_GROUPED, "num_local_experts": 4}),
     "opt": ("OPTModel", {"vocab_size": 99, "hidden_size": 32, "word_embed_proj_dim": 32, "num_hidden_layers": 2,
                          "num_attention_heads": 4, "ffn_dim": 48, "use_cache": False}),
     "qwen3": ("Qwen3Model", _GROUPED),
+    "qwen3_moe": ("Qwen3MoeModel", {**_GROUPED, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}),
 }
 
 

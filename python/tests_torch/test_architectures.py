@@ -43,5 +43,12 @@ def test_an_architecture_agrees_with_eager(name: str) -> None:
         assert_equal_results(traced(*inputs), want)
 
 
+def test_a_trace_leaves_experts_as_they_are() -> None:
+    model, inputs = ARCHITECTURES["transformers/mixtral"]()
+    before = model.eval().get_experts_implementation()
+    sluice.torch.trace(model, inputs)
+    assert model.get_experts_implementation() == before
+
+
 def test_there_are_thirty_architectures() -> None:
     assert len(ARCHITECTURES) >= 30

@@ -26,6 +26,7 @@ from .shapes import as_dims, suggested_bounds
 OPSET = 23
 _TORCHSCRIPT_OPSET = 17
 FRONTENDS = ("export", "torchscript")
+_EXPERTS = "_experts_implementation_internal"  # of a configuration; its public name sets those of parts, too
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # of colours
 _UNKNOWN_OPERATOR = re.compile(r"No ONNX function found for <OpOverload\(op='([\w.]+)'")
 
@@ -49,6 +50,25 @@ def quiet(weights: Iterable[torch.Tensor]) -> Iterator[None]:
         finally:
             for logger, level in zip(loggers, levels):
                 logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def batched_experts(module: torch.nn.Module) -> Iterator[None]:
+    """Experts of transformers are batched products meanwhile.
+
+    By default they are products of groups of rows, which ONNX has no operator for, or a loop over the experts that a token
+    chose.
+    """
+    configs = [config for part in module.modules()
+               if getattr(config := getattr(part, "config", None), _EXPERTS, None) in ("grouped_mm", "eager")]
+    before = [getattr(config, _EXPERTS) for config in configs]
+    try:
+        for config in configs:
+            setattr(config, _EXPERTS, "batched_mm")
+        yield
+    finally:
+        for config, value in reversed(list(zip(configs, before))):
+            setattr(config, _EXPERTS, value)
 
 
 def failure(action: str, error: BaseException, advice: str, workdir: pathlib.Path | None) -> Error:
@@ -75,7 +95,7 @@ def to_program(module: Functional, tensors: Sequence[torch.Tensor], states: Sequ
         entries = None
         if dynamic_shapes is not None:
             entries = (as_dims(dynamic_shapes, bounds), (None,) * len(states))
-        with quiet(itertools.chain(module.parameters(), module.buffers())):
+        with quiet(itertools.chain(module.parameters(), module.buffers())), batched_experts(module):
             return torch.export.export(module, args, dynamic_shapes=entries, strict=strict,
                                        prefer_deferred_runtime_asserts_over_guards=True)
 
@@ -175,7 +195,7 @@ def by_torchscript(module: Functional, tensors: Sequence[torch.Tensor], states: 
     with tempfile.TemporaryDirectory(prefix="sluice-") as folder:  # the exporter puts weights of 2 GiB beside the file
         path = pathlib.Path(folder, "model.onnx")
         try:
-            with quiet(itertools.chain(module.parameters(), module.buffers())):
+            with quiet(itertools.chain(module.parameters(), module.buffers())), batched_experts(module):
                 torch.onnx.export(_Flat(module, len(tensors)).eval(), (*tensors, *states), path, dynamo=False,
                                   opset_version=_TORCHSCRIPT_OPSET, input_names=list(input_names),
                                   output_names=list(output_names), dynamic_axes=dynamic_axes)
