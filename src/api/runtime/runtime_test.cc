@@ -344,6 +344,25 @@ TEST_F(RuntimeApi, MoreModelsOnDemandThanCores) {
   }
 }
 
+TEST_F(RuntimeApi, ModelsTakeTurnsWhereAllCoresAreInUse) {
+  std::size_t num_cores = 0;
+  for (const sluice::DeviceInfo& device : *runtime_.devices()) {
+    num_cores += static_cast<std::size_t>(device.num_cores);
+  }
+  std::vector<sluice::LoadedModel> models;
+  for (std::size_t i = 0; i < 2 * num_cores + 1; ++i) {
+    auto model = runtime_.load({.path = digits(), .name = "m" + std::to_string(i)});
+    ASSERT_TRUE(model) << i << " of " << num_cores << " cores: " << model.error().message;
+    models.push_back(std::move(*model));
+  }
+  EXPECT_LE(runtime_.groups()->size(), num_cores);
+  for (const auto& model : models) {
+    EXPECT_EQ(model.info()->phase, SLUICE_MODEL_STARTED);
+    const auto reply = model.infer(image());
+    EXPECT_TRUE(reply) << reply.error().message;
+  }
+}
+
 TEST_F(RuntimeApi, FootprintIsKnownBeforeTheLoad) {
   const auto footprint = runtime_.estimate({.path = digits()});
   ASSERT_TRUE(footprint) << footprint.error().message;
