@@ -200,7 +200,7 @@ TEST_F(SessionApi, ConsumerGetsOutputsAndItsErrorFailsTheRun) {
   const auto error = session_.run_main();
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, sluice::Code::kResourceExhausted);
-  EXPECT_THAT(error->message, HasSubstr("output \"probabilities\""));
+  EXPECT_THAT(error->message, HasSubstr("taking \"probabilities\""));
   EXPECT_THAT(error->message, EndsWith(": full"));
   EXPECT_EQ(num_calls, 2);
 }
