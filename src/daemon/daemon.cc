@@ -431,7 +431,7 @@ Status Daemon::open_repository() {
   options.poll_ns = settings_.repository_poll_seconds * kNsPerSecond;
   options.compiler = program_beside("sluice");
   options.compile_limits = compile_limits(settings_);
-  options.kv_cache = settings_.kv_cache;
+  options.text_flags = {"--kv-cache", settings_.kv_cache, "--weights", settings_.weights};
   repository_ = std::make_unique<repository::Repository>(*service_, std::move(options));
   return ok_status();
 }

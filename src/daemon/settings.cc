@@ -156,6 +156,9 @@ constexpr std::array kSettings = {
                 "Numbers in which language models that the daemon compiles keep keys and values: "
                 "f32; f16, which takes half the bytes; or int8, which takes little more than a "
                 "quarter"},
+    SettingInfo{"weights", 0, &Settings::weights,
+                "Precision of products of language models that the daemon compiles, as for `sluice "
+                "compile`: f32, bf16 or int8; int8 is fastest, for GGUF files with blocks, too"},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{"drain_notice_seconds", 0, &Settings::drain_notice_seconds,
@@ -476,6 +479,9 @@ Status check_settings(const Settings& settings) {
   (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
   if (settings.kv_cache != "f32" && settings.kv_cache != "f16" && settings.kv_cache != "int8") {
     return invalid_argument("kv_cache is \"{}\"; expected f32, f16 or int8", settings.kv_cache);
+  }
+  if (settings.weights != "f32" && settings.weights != "bf16" && settings.weights != "int8") {
+    return invalid_argument("weights is \"{}\"; expected f32, bf16 or int8", settings.weights);
   }
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");

@@ -75,6 +75,7 @@ struct Settings {
   std::int64_t text_cache_bytes = std::int64_t{4} << 30;
   std::int64_t response_cache_bytes = std::int64_t{64} << 20;  ///< of kept answers; 0: none
   std::string kv_cache = "f32";  ///< of language models that the daemon compiles
+  std::string weights = "f32";   ///< of the same
   std::int64_t drain_seconds = 30;
   std::int64_t drain_notice_seconds = 0;  ///< before the drain: not ready, but serving
   std::int64_t hang_seconds = 20;

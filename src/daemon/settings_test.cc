@@ -75,6 +75,7 @@ TEST(Settings, ValuesThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(refusal([](auto& s) { s.http = "0.0.0.0:8000"; }), HasSubstr("http: 0.0.0.0:8000"));
   EXPECT_THAT(refusal([](auto& s) { s.transfer_policy = "fifo"; }), HasSubstr("round-robin"));
   EXPECT_THAT(refusal([](auto& s) { s.kv_cache = "f64"; }), HasSubstr("expected f32, f16 or int8"));
+  EXPECT_THAT(refusal([](auto& s) { s.weights = "i8"; }), HasSubstr("expected f32, bf16 or int8"));
   EXPECT_THAT(refusal([](auto& s) { s.model_folders = {"models"}; }), HasSubstr("absolute"));
 }
 

@@ -95,7 +95,9 @@ Result<ModelPackage> PackageSource::open(const fs::path& file, const std::stop_t
 Result<fs::path> PackageSource::compile(const fs::path& file, const std::stop_token& stop) {
   const std::lock_guard lock(compiling_);
   std::vector<std::string> words = {"sluice", "compile", "--cached", file.string()};
-  if (file.extension() != ".onnx") words.insert(words.end(), {"--kv-cache", kv_cache_});
+  if (file.extension() != ".onnx") {
+    words.insert(words.end(), text_flags_.begin(), text_flags_.end());
+  }
   const ChildEnd end = SLUICE_TRY(run_child(compiler_, words, limits_, stop));
   if (!end.is_success()) return invalid_argument("not compiled: {}", reason_of(end));
   std::string path = end.output;

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/process/child.h"
 #include "package/executable.h"
@@ -24,10 +25,11 @@ struct ModelPackage {
 /// Safe from any thread.
 class PackageSource {
  public:
-  /// `compiler`: the program `sluice`. `limits`: of each compilation. `kv_cache`: that of language
-  /// models which it compiles, as for the program.
-  PackageSource(std::filesystem::path compiler, ChildLimits limits, std::string kv_cache)
-      : compiler_(std::move(compiler)), limits_(limits), kv_cache_(std::move(kv_cache)) {}
+  /// `compiler`: the program `sluice`. `limits`: of each compilation. `text_flags`: the program's,
+  /// for models of texts.
+  PackageSource(std::filesystem::path compiler, ChildLimits limits,
+                std::vector<std::string> text_flags)
+      : compiler_(std::move(compiler)), limits_(limits), text_flags_(std::move(text_flags)) {}
 
   /// `file` has no links in it. A package is copied to memory: whoever changes the file later
   /// changes no model. An ONNX file or a folder of a language model becomes a package in a program
@@ -44,7 +46,7 @@ class PackageSource {
 
   const std::filesystem::path compiler_;
   const ChildLimits limits_;
-  const std::string kv_cache_;
+  const std::vector<std::string> text_flags_;
   std::mutex compiling_;  ///< two compilations would need twice the memory
 };
 

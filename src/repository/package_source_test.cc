@@ -26,7 +26,7 @@ class PackageSourceTest : public ::testing::Test {
   sluice::testing::TempDir folder_;
   const fs::path path_ = fs::canonical(folder_.path()) / "model.sluice";
   std::stop_source stop_;
-  PackageSource source_ = PackageSource("sluice", {}, "");
+  PackageSource source_ = PackageSource("sluice", {}, {});
 };
 
 TEST_F(PackageSourceTest, FileBeyondMemoryIsNotCopied) {

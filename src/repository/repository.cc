@@ -38,7 +38,7 @@ Result<std::shared_ptr<const terms::DeclaredModel>> read_declared(const ModelFol
 Repository::Repository(service::Service& service, RepositoryOptions options)
     : service_(service),
       options_(std::move(options)),
-      packages_(options_.compiler, options_.compile_limits, options_.kv_cache) {}
+      packages_(options_.compiler, options_.compile_limits, options_.text_flags) {}
 
 std::string_view Repository::state_name(State state) {
   switch (state) {

@@ -26,7 +26,7 @@ struct RepositoryOptions {
   std::int64_t poll_ns = 0;          ///< between two looks at the folder; 0: clients say when
   std::filesystem::path compiler = {};
   ChildLimits compile_limits = {};
-  std::string kv_cache = "f32";  ///< of language models, as for `sluice compile`
+  std::vector<std::string> text_flags = {};  ///< of `sluice compile` for models of texts
 };
 
 /// The state of a version that answers.

@@ -7,6 +7,7 @@ import pathlib
 import urllib.request
 
 import daemon as daemons
+import pytest
 import sluice
 from conftest import PATIENCE, eventually
 from language import TEMPLATE, Language, language  # noqa: F401 - fixtures
@@ -32,10 +33,16 @@ def test_program_loads_a_gguf_file(language: Language, tmp_path: pathlib.Path) -
         assert model.tokenizer.encode(PROMPT) == language.tokenizer.encode(PROMPT).ids
 
 
-def test_folder_of_models_serves_a_gguf_file(language: Language, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("weights", ["f32", "int8"])
+def test_folder_of_models_serves_a_gguf_file(language: Language, tmp_path: pathlib.Path, weights: str) -> None:
     (tmp_path / "models").mkdir()
-    write(language, tmp_path / "models" / "tiny.gguf")
-    with daemons.running(tmp_path, "--http", "localhost:0", "--repository", str(tmp_path / "models")) as running:
+    path = write(language, tmp_path / "models" / "tiny.gguf")
+    with sluice.load(path, weights=weights) as model:
+        text = model.generate(PROMPT, max_tokens=20, temperature=0, top_logprobs=1)
+        wanted = "".join(text)
+        logprobs = [place.logprob for place in text.logprobs]
+    with daemons.running(tmp_path, "--http", "localhost:0", "--repository", str(tmp_path / "models"), "--weights",
+                         weights) as running:
         base = f"http://{running.http}/v1"
 
         def is_served() -> bool:
@@ -43,6 +50,10 @@ def test_folder_of_models_serves_a_gguf_file(language: Language, tmp_path: pathl
                 return [model["id"] for model in json.load(answer)["data"]] == ["tiny"]
 
         eventually(is_served)
-        body = json.dumps({"model": "tiny", "prompt": PROMPT, "max_tokens": 20, "temperature": 0}).encode()
+        body = json.dumps({"model": "tiny", "prompt": PROMPT, "max_tokens": 20, "temperature": 0, "logprobs": 1}).encode()
         with urllib.request.urlopen(f"{base}/completions", body, timeout=PATIENCE) as answer:
-            assert json.load(answer)["choices"][0]["text"] == language.text(PROMPT, 20)
+            choice = json.load(answer)["choices"][0]
+        assert choice["text"] == wanted
+        assert choice["logprobs"]["token_logprobs"] == pytest.approx(logprobs, abs=1e-3)
+        if weights == "f32":
+            assert wanted == language.text(PROMPT, 20)
