@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Chats of many clients through `/v1/chat/completions`: tokens per second and times to the first token, of Sluice beside
-llama-server; and the 99th percentile of an image network in the same daemon, alone and beside the chats.
+llama-server; and the 99th percentile of an image network that shares a second daemon with the chats, without and with them.
 
     .venv/bin/python bench/serving/texts.py --llama LLAMA/bin          # as bench/generation.py makes it: 8 minutes
     .venv/bin/python bench/serving/texts.py --shape tiny --rounds 1    # Sluice alone, in seconds
@@ -149,7 +149,8 @@ def line(name: str, loads: list[Load]) -> str:
     return f"| {name} | {statistics.median(one.rate() for one in loads):.1f} | {p50:.2f} | {p99:.2f} |"
 
 
-def measure(options: argparse.Namespace, servers: dict[str, str]) -> str:
+def measure(options: argparse.Namespace, servers: dict[str, str], shared: str) -> str:
+    """`servers` have the text model alone; `shared` has the image network, too, so each of them has its part of the cores."""
     loads: dict[str, list[Load]] = {name: [] for name in servers}
     reads, alone, together = [], [], []
     for seed in range(options.rounds):
@@ -157,8 +158,8 @@ def measure(options: argparse.Namespace, servers: dict[str, str]) -> str:
         for name, address in servers.items():
             loads[name].append(load(address, options.clients, chats(options.chats, seed)))
             print(f"round {seed + 1}: {name}, {loads[name][-1].rate():.1f} tokens/s", file=sys.stderr, flush=True)
-        alone.append(images_p99(options, servers["Sluice"]))
-        together.append(beside(servers["Sluice"], options, seed, lambda: images_p99(options, servers["Sluice"])))
+        alone.append(images_p99(options, shared))
+        together.append(beside(shared, options, seed, lambda: images_p99(options, shared)))
         print(f"round {seed + 1}: {IMAGES}, 99th percentile {alone[-1]:.1f} and {together[-1]:.1f} ms", file=sys.stderr, flush=True)
     lines = [f"`bench/serving/texts.py`: {options.clients} clients, {options.shape} {options.weights}, {options.threads} threads:", "",
              "| server | tokens/s | first token, s: median | 99th percentile |", "|---|--:|--:|--:|",
@@ -167,7 +168,7 @@ def measure(options: argparse.Namespace, servers: dict[str, str]) -> str:
         rates = [a.rate() / b.rate() for a, b in zip(*loads.values(), strict=True)]
         lines.append(f"Sluice writes {statistics.median(rates):.2f} times the tokens of llama-server.")
     ratio = statistics.median(b / a for a, b in zip(alone, together, strict=True))
-    lines.append(f"{IMAGES} in the same daemon, 99th percentile: {statistics.median(alone):.1f} ms alone, "
+    lines.append(f"{IMAGES} in a daemon with the text model, 99th percentile: {statistics.median(alone):.1f} ms alone, "
                  f"{statistics.median(together):.1f} ms beside the chats, ratio {ratio:.2f}.")
     lines.append(f"Memory: {min(reads):.1f} to {max(reads):.1f} GB/s. {options.rounds} rounds of {options.chats} chats. "
                  f"{machine.when_and_where()}.")
@@ -200,12 +201,14 @@ def main() -> int:
     options = parser.parse_args()
     model, made = packages(options)
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
-        servers = {"Sluice": stack.enter_context(at_once.serving(made, engines.pinned(options.threads, [])))}
+        pinned = engines.pinned(options.threads, [])
+        servers = {"Sluice": stack.enter_context(at_once.serving({MODEL: made[MODEL]}, pinned))}
+        shared = stack.enter_context(at_once.serving(made, pinned))
         if options.llama:
             servers["llama-server"] = stack.enter_context(llama_server(options, model, Path(scratch) / "llama.log"))
-        for address in servers.values():
+        for address in (*servers.values(), shared):
             load(address, options.clients, chats(options.clients, 1 << 20))
-        found = measure(options, servers)
+        found = measure(options, servers, shared)
     print(found)
     if options.write:
         document.write_table(document.BENCHMARKS, "chats", found)
