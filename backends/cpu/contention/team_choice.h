@@ -65,7 +65,7 @@ class TeamChoice {
   static constexpr double kTrialNs = 40e6;    ///< some of the scheduler's time slices
   static constexpr unsigned kFewestRuns = 4;  ///< between trials
   /// Shortest and longest interval between trials.
-  static constexpr double kMinIntervalNs = 25e6;
+  static constexpr double kMinIntervalNs = 200e6;
   static constexpr double kMaxIntervalNs = 3200e6;
   /// Runs must fill this share of an interval: trials of a list that seldom runs would cost much.
   static constexpr double kRunning = 0.125;

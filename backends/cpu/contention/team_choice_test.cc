@@ -71,12 +71,6 @@ TEST(TeamChoice, ReturnsToPinnedWhenContentionEnds) {
   EXPECT_GT(counts[0], 2000);
 }
 
-TEST(TeamChoice, ReturnsToPinnedSoonAfterAMomentOfContention) {
-  Choice choice;
-  choice.count_modes(12, {300, 150, 100});
-  EXPECT_GT(choice.count_modes(100, {60, 90, 100})[0], 50);
-}
-
 TEST(TeamChoice, OneLongRunOfEachModeSuffices) {
   Choice choice;
   const Times times = {9000, 8000, 6000};

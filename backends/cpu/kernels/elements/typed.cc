@@ -222,13 +222,18 @@ void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int6
   const auto* a = static_cast<const T*>(a_data);
   const auto* b = static_cast<const T*>(b_data);
   auto* out = static_cast<Out*>(out_data);
-  if (kOp >= TypedOp::kAbs) {
+  constexpr bool kIsUnary = kOp >= TypedOp::kAbs;
+  if (a_step == 0 && (kIsUnary || b_step == 0)) {
+    if (count == 0) return;
+    const Out value = apply<kOp>(*a, kIsUnary ? T{1} : *b);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = value;
+  } else if (kIsUnary) {
     SLUICE_CPU_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i * a_step], T{1});
+    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i], T{1});
   } else if (b_step == 0) {
     const T y = *b;
     SLUICE_CPU_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i * a_step], y);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i], y);
   } else if (a_step == 0) {
     const T x = *a;
     SLUICE_CPU_INDEPENDENT

@@ -39,6 +39,16 @@ SLUICE_CPU_INLINE std::int64_t place_in_short_row(const T* x, std::int64_t axis)
   return place;
 }
 
+/// Whether a lane of a mask is set, however narrow lanes are.
+template <typename Mask>
+SLUICE_CPU_INLINE bool any_lane(Mask mask) {
+#if SLUICE_CPU_VECTOR_BYTES == 16 && defined(__SSE2__)
+  return _mm_movemask_epi8((__m128i)mask) != 0;
+#else
+  return any((VecI)mask);
+#endif
+}
+
 /// The first or last place of `value`, which is there; of a NaN, if it is one.
 template <bool kIsLast, typename T>
 std::int64_t find(const T* x, std::int64_t count, T value) {
@@ -53,7 +63,7 @@ std::int64_t find(const T* x, std::int64_t count, T value) {
       const VectorOf<T> some = load_numbers(p + v * kWidth);
       found |= is_nan ? some != some : some == all_of(value);
     }
-    return any((VecI)found);
+    return any_lane(found);
   };
   if constexpr (kIsLast) {
     std::int64_t end = count;
