@@ -28,10 +28,10 @@ const std::string& model_name(const Request& request) {
   return request.model_name().empty() ? request.repository_name() : request.model_name();
 }
 
-using Parameters = google::protobuf::Map<std::string, inference::ModelRepositoryParameter>;
+using ControlParameters = google::protobuf::Map<std::string, inference::ModelRepositoryParameter>;
 
 /// Nothing that a client adds may be passed over, as over HTTP. The configuration of a load.
-Result<std::optional<std::string>> read_load(const Parameters& parameters) {
+Result<std::optional<std::string>> read_load(const ControlParameters& parameters) {
   std::optional<std::string> config;
   for (const auto& [name, value] : parameters) {
     SLUICE_TRY(open_inference::check_control(true, name));
@@ -42,7 +42,7 @@ Result<std::optional<std::string>> read_load(const Parameters& parameters) {
 }
 
 /// True for an unload of an ensemble's models, too.
-Result<bool> read_unload(const Parameters& parameters) {
+Result<bool> read_unload(const ControlParameters& parameters) {
   bool unloads_dependents = false;
   for (const auto& [name, value] : parameters) {
     SLUICE_TRY(open_inference::check_control(false, name));
