@@ -9,8 +9,8 @@
 namespace sluice::guest {
 namespace {
 
-constexpr std::uint32_t kBlocks = 64;
-constexpr std::size_t kCores = 16;  // of the emulated device, in units of 2
+constexpr std::uint32_t kNumBlocks = 64;
+constexpr std::size_t kNumCores = 16;  // of the emulated device, in units of 2
 
 /// A kernel `where`: each block writes the number of its multiprocessor.
 std::string where_code() {
@@ -39,7 +39,7 @@ class CoreGrantsTest : public EmulatedGuests {
     return guest.ask(CallKind::kCoresTake, HandleBody{.value = num_cores});
   }
   static std::set<std::uint32_t> where_blocks_run(CallingGuest& guest, std::uint64_t stream) {
-    const std::uint64_t memory = guest.make_memory(kBlocks * 4);
+    const std::uint64_t memory = guest.make_memory(kNumBlocks * 4);
     EXPECT_EQ(guest.load(where_code(), /*has_variables=*/false), CuResult::kSuccess);
     EXPECT_EQ(
         guest.ask(CallKind::kKernelFind, HandleBody{.handle = guest.answer.words[0]}, "where"),
@@ -51,14 +51,14 @@ class CoreGrantsTest : public EmulatedGuests {
     EXPECT_EQ(guest.ask(CallKind::kLaunch,
                         LaunchBody{.kernel = facts.kernel,
                                    .stream = stream,
-                                   .grid = {kBlocks, 1, 1},
+                                   .grid = {kNumBlocks, 1, 1},
                                    .block = {1, 1, 1}},
                         parameters),
               CuResult::kSuccess);
     EXPECT_EQ(guest.ask(CallKind::kCopyOut,
-                        MemoryBody{.source = memory, .bytes = kBlocks * 4, .stream = stream}),
+                        MemoryBody{.source = memory, .bytes = kNumBlocks * 4, .stream = stream}),
               CuResult::kSuccess);
-    std::array<std::uint32_t, kBlocks> seen = {};
+    std::array<std::uint32_t, kNumBlocks> seen = {};
     std::memcpy(seen.data(), guest.answer.room.data(), sizeof(seen));
     return {seen.begin(), seen.end()};
   }
@@ -75,7 +75,7 @@ TEST_F(CoreGrantsTest, GuestsRunOnMultiprocessorsOfTheirOwn) {
   EXPECT_EQ(all.size(), 4U);
   all.merge(where_blocks_run(other, other.make_stream()));
   EXPECT_EQ(all.size(), 8U);
-  EXPECT_EQ(where_blocks_run(plain, kDefaultStream).size(), kCores);
+  EXPECT_EQ(where_blocks_run(plain, kDefaultStream).size(), kNumCores);
 }
 
 TEST_F(CoreGrantsTest, MultiprocessorsAreFreeAgainBehindTheirGuest) {
@@ -83,7 +83,7 @@ TEST_F(CoreGrantsTest, MultiprocessorsAreFreeAgainBehindTheirGuest) {
   CallingGuest other(*device_);
   ASSERT_EQ(take(one, 12), CuResult::kSuccess);
   EXPECT_EQ(take(other, 6), CuResult::kInvalidResourceConfiguration);
-  EXPECT_EQ(where_blocks_run(other, kDefaultStream).size(), kCores);
+  EXPECT_EQ(where_blocks_run(other, kDefaultStream).size(), kNumCores);
   one.leave();
   ASSERT_EQ(take(other, 6), CuResult::kSuccess);
   EXPECT_EQ(where_blocks_run(other, kDefaultStream).size(), 6U);
@@ -107,7 +107,7 @@ TEST_F(CoreGrantsTest, WrongNumbersAndLateCallsAreRefused) {
   EXPECT_EQ(take(guest, INT32_MAX), CuResult::kInvalidResourceConfiguration);
   ASSERT_EQ(take(guest, 16), CuResult::kSuccess);
   EXPECT_EQ(take(guest, 2), CuResult::kInvalidValue);
-  EXPECT_EQ(where_blocks_run(guest, kDefaultStream).size(), kCores);
+  EXPECT_EQ(where_blocks_run(guest, kDefaultStream).size(), kNumCores);
   CallingGuest late(*device_);
   late.make_stream();
   EXPECT_EQ(take(late, 2), CuResult::kInvalidValue);
