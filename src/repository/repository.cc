@@ -258,6 +258,18 @@ Status Repository::load_version(Load& load, Model& model, const VersionFile& wan
   return loaded.status().with_context(fmt::format("version {}", wanted.number));
 }
 
+/// Of each model of the folder that would take all: with all of them, a step of its texts would keep
+/// small networks of the folder waiting.
+std::int32_t Repository::part_of_cores() const {
+  const auto names = list_models(options_.place, lists_);
+  if (!names.is_ok() || names->size() < 2) return 0;
+  std::int64_t cores = 0;
+  for (const terms::Device& device : service_.server().devices) {
+    if (device.kind == terms::kCpuKind) cores += device.num_cores;
+  }
+  return static_cast<std::int32_t>(std::max<std::int64_t>(cores / std::ssize(*names), 1));
+}
+
 /// But for what it consists of.
 Result<service::OwnModel> Repository::own_model(Load& load, const VersionFile& wanted) {
   const ModelConfig& config = load.folder.config;
@@ -266,6 +278,7 @@ Result<service::OwnModel> Repository::own_model(Load& load, const VersionFile& w
   own.declared = SLUICE_TRY(Result<std::shared_ptr<const terms::DeclaredModel>>(*load.declared));
   own.options = config.options;
   own.options.name = load.name;
+  if (!own.options.cores) own.most_cores = part_of_cores();
   own.version = wanted.number;
   own.prepare = [&config](const dispatch::ModelRef& model) -> Status {
     SLUICE_TRY(check_tensors(config, model.signature()));

@@ -127,6 +127,7 @@ class Repository {
   Result<terms::ModelEntry> load_joined(service::OwnModel& own);
   Result<terms::ModelHandle> load_ensemble(Load& load, Model& model, const VersionFile& wanted);
   Result<service::OwnGraph> link(const Load& load, Model& model);
+  std::int32_t part_of_cores() const;
   Result<service::OwnModel> own_model(Load& load, const VersionFile& wanted);
   Status load_steps(const std::string& name);
   void add_load_order(const std::string& name, std::set<std::string>& seen,

@@ -248,6 +248,7 @@ Result<terms::ModelEntry> Service::load_own(const OwnModel& own) {
   request.path = own.path;
   request.executable = own.executable;
   request.package_fd = own.package_fd;
+  request.where.num_cores = own.most_cores;
   return load(own_caller(), own.options, std::move(request), own);
 }
 

@@ -27,6 +27,13 @@ def test_language_model_has_all_cores_of_a_daemon_without_others(tmp_path: pathl
     assert of_models == {"tiny": cores}
 
 
+def test_language_model_leaves_other_models_their_part(tmp_path: pathlib.Path, language: Language) -> None:  # noqa: F811
+    language.save(tmp_path / "models" / "a_tiny")
+    sluice.compile(DIGITS).save(tmp_path / "models" / "digits.sluice")
+    cores, of_models = cores_of_models(tmp_path, 2)
+    assert of_models == {"a_tiny": max(cores // 2, 1), "digits": 1}
+
+
 @pytest.mark.parametrize("asked", [0, 1])
 def test_configuration_gives_a_model_its_cores(tmp_path: pathlib.Path, asked: int) -> None:
     (tmp_path / "models" / "digits" / "1").mkdir(parents=True)
