@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/with_lock.h"
 #include "client/requests.h"
 #include "terms/runtime_code.h"
 
@@ -261,13 +262,11 @@ class RemoteRuntime final : public api::Runtime {
   Status cancel_posted(std::uint64_t request) override { return client_->cancel_request(request); }
 
   void shutdown(std::int64_t drain_ns) override {
-    std::vector<std::shared_ptr<Requests>> all;
-    {
-      const std::lock_guard lock(mutex_);
+    // Closed without the lock: callbacks of requests may call this runtime.
+    const auto all = with_lock(mutex_, [&] {
       is_open_ = false;
-      // Closed without the lock: callbacks of requests may call this runtime.
-      all.swap(requests_);
-    }
+      return std::exchange(requests_, {});
+    });
     closes_.notify_all();
     for (const auto& requests : all) requests->close(drain_ns);
   }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::client {
@@ -149,10 +150,7 @@ bool Requests::is_over() const {
 }
 
 void Requests::close(std::int64_t drain_ns) {
-  {
-    const std::lock_guard lock(stream_mutex_);
-    is_closed_ = true;
-  }
+  with_lock(stream_mutex_, [&] { is_closed_ = true; });
   std::vector<InferStream*> ways;
   if (ring_ != nullptr) ways.push_back(ring_.get());
   if (stream_ != nullptr) ways.push_back(stream_.get());

@@ -5,6 +5,7 @@
 
 #include "base/no_memory.h"
 #include "base/text/plural.h"
+#include "base/with_lock.h"
 #include "generate/logprobs.h"
 #include "terms/runtime_code.h"
 
@@ -174,12 +175,10 @@ void Generation::resume() {
 }
 
 void Generation::cancel() {
-  bool has_turn = false;
-  {
-    const std::lock_guard lock(mutex_);
+  const bool has_turn = with_lock(mutex_, [&] {
     is_cancelled_ = true;
-    has_turn = std::exchange(is_paused_, false);
-  }
+    return std::exchange(is_paused_, false);
+  });
   const bool waited = language_->scheduler->remove(*this);
   if (has_turn || waited) end(cancelled());
 }

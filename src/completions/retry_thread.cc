@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 
 namespace sluice::completions {
 namespace {
@@ -15,10 +16,7 @@ constexpr std::chrono::seconds kPeriod{1};
 }  // namespace
 
 RetryThread::~RetryThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_closing_ = true;
-  }
+  with_lock(mutex_, [&] { is_closing_ = true; });
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }

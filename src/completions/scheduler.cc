@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
+#include "base/with_lock.h"
 #include "completions/generation.h"
 #include "terms/runtime_code.h"
 
@@ -276,12 +277,10 @@ Status Scheduler::post(const std::shared_ptr<Step>& step) {
   const Generation& first = *step->texts.front();
   runtime::Request request = request_of(step);
   const auto flight = first.shared().flights.enter(first.model(), /*may_compute=*/false);
-  bool is_cancelled = false;
-  {
-    const std::lock_guard lock(mutex_);
+  const bool is_cancelled = with_lock(mutex_, [&] {
     flight_ = flight;
-    is_cancelled = are_all_cancelled(flying_);
-  }
+    return are_all_cancelled(flying_);
+  });
   if (is_cancelled) flight->cancel();
   return first.shared().flights.post(flight, request, {nullptr, first.max_run_ns()});
 }

@@ -1,24 +1,20 @@
 #include "completions/text_starter.h"
 
+#include "base/with_lock.h"
 #include "completions/generation.h"
 
 namespace sluice::completions {
 
 void StartedText::set(const std::shared_ptr<Generation>& text) {
-  bool is_cancelled = false;
-  {
-    const std::lock_guard lock(mutex_);
+  const bool is_cancelled = with_lock(mutex_, [&] {
     text_ = text;
-    is_cancelled = is_cancelled_;
-  }
+    return is_cancelled_;
+  });
   if (is_cancelled) text->cancel();
 }
 
 void StartedText::cancel() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_cancelled_ = true;
-  }
+  with_lock(mutex_, [&] { is_cancelled_ = true; });
   if (const auto text = find()) text->cancel();
 }
 

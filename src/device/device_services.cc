@@ -1,5 +1,7 @@
 #include "device/device_services.h"
 
+#include "base/with_lock.h"
+
 namespace sluice::device {
 
 Result<std::shared_ptr<DeviceServices>> DeviceServiceTable::of(
@@ -67,10 +69,7 @@ Result<BroughtBytes> DeviceServiceTable::bring(
 }
 
 std::shared_ptr<const void> DeviceServiceTable::enter(const std::string& name) {
-  {
-    const std::lock_guard lock(names_->mutex);
-    ++names_->count_of[name];
-  }
+  with_lock(names_->mutex, [&] { ++names_->count_of[name]; });
   // Anything but null; the deleter is what counts.
   return {names_.get(), [names = names_, name](const Names*) {
             const std::lock_guard lock(names->mutex);

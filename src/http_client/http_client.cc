@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 #include "tls/byte_stream.h"
 #include "tls/peer.h"
 
@@ -99,12 +100,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// A name is resolved anew once its addresses have failed: the server may have moved.
   void find_server() {
-    bool is_stale = false;
-    {
-      const std::lock_guard lock(pool_.mutex);
-      is_stale = pool_.is_stale && !pool_.address.is_unix;
+    const bool is_stale = with_lock(pool_.mutex, [&] {
       servers_ = pool_.servers;
-    }
+      return pool_.is_stale && !pool_.address.is_unix;
+    });
     if (!is_stale) return connect(0);
     resolver_.async_resolve(
         pool_.address.host, std::to_string(pool_.address.port),
@@ -126,10 +125,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       Error ignored;
       self->stream_.socket().close(ignored);  // the next address may be of another family
       if (index + 1 < self->servers_.size()) return self->connect(index + 1);
-      {
-        const std::lock_guard lock(self->pool_.mutex);
-        self->pool_.is_stale = true;
-      }
+      with_lock(self->pool_.mutex, [&] { self->pool_.is_stale = true; });
       self->fail(error);
     });
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "page/graph_json.h"
 #include "page/timeline_json.h"
 #include "terms/server/profile.h"
@@ -34,10 +35,7 @@ http::Cancel ModelCalls::profile(const service::Caller& caller,
   }
   const Status status = threads_.run([this, caller, model, answer] {
     auto reply = take_profile(caller, model);
-    {
-      const std::lock_guard lock(mutex_);
-      is_profiling_ = false;
-    }
+    with_lock(mutex_, [&] { is_profiling_ = false; });
     http::answer_now(answer, std::move(reply));
   });
   if (!status.is_ok()) {
@@ -62,10 +60,7 @@ Result<http::Reply> ModelCalls::take_profile(const service::Caller& caller,
 }
 
 void ModelCalls::close() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_closed_ = true;
-  }
+  with_lock(mutex_, [&] { is_closed_ = true; });
   changed_.notify_all();
 }
 

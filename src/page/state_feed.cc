@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log/wall_time.h"
+#include "base/with_lock.h"
 
 namespace sluice::page {
 namespace {
@@ -101,12 +102,10 @@ void StateFeed::send_to_all(const std::string& event) {
 }
 
 void StateFeed::close() {
-  std::vector<std::shared_ptr<Viewer>> viewers;
-  {
-    const std::lock_guard lock(mutex_);
+  const auto viewers = with_lock(mutex_, [&] {
     is_closed_ = true;
-    viewers.swap(viewers_);
-  }
+    return std::exchange(viewers_, {});
+  });
   changed_.notify_all();
   for (const auto& viewer : viewers) viewer->stream->end();
   if (thread_.joinable()) thread_.join();

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "perf/arrival_times.h"
 
 namespace sluice::perf {
@@ -22,10 +23,7 @@ class ClosedLoop final : public Load {
       : Load(target, clock), num_parked_(concurrency), thread_([this] { run(); }) {}
   ~ClosedLoop() override {
     is_over_ = true;
-    {
-      const std::lock_guard lock(mutex_);
-      changed_.notify_all();
-    }
+    with_lock(mutex_, [&] { changed_.notify_all(); });
     thread_.join();
     wait_for_answers();
   }

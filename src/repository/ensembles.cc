@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "repository/repository.h"
 #include "repository/scheduling/ensemble.h"
 
@@ -46,10 +47,7 @@ bool Repository::is_loading(const Model& model) const {
 /// Requires: its `changing` is held.
 bool Repository::is_wanted(const std::string& name, const Model& model,
                            const std::string& step) const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!model.wanted_steps.contains(step)) return false;
-  }
+  if (!with_lock(mutex_, [&] { return model.wanted_steps.contains(step); })) return false;
   const auto handles = handles_of(model);
   const auto is_gone = [&](auto handle) { return !is_served(handle); };
   if (!handles.empty() && std::ranges::all_of(handles, is_gone)) return false;

@@ -7,6 +7,7 @@
 
 #include "base/process/start_thread.h"
 #include "base/utf8.h"
+#include "base/with_lock.h"
 #include "open_inference/model_description.h"
 #include "repository/config/check_tensors.h"
 #include "repository/tree/label_files.h"
@@ -120,10 +121,7 @@ Status Repository::load(const service::Caller& caller, const std::string& name,
 /// And the ensembles that have it.
 Status Repository::load_changed(const std::string& name) {
   const auto model = find_or_add(name);
-  {
-    const std::lock_guard lock(model->changing);
-    SLUICE_TRY(load_model(name, *model));
-  }
+  SLUICE_TRY(with_lock(model->changing, [&] { return load_model(name, *model); }));
   load_users(name);
   return ok_status();
 }
@@ -350,11 +348,7 @@ void Repository::retire_handle(terms::ModelHandle handle) {
 }
 
 terms::ModelHandle Repository::served_of(Model& model, std::int64_t number) {
-  terms::ModelHandle handle{};
-  {
-    const std::lock_guard lock(mutex_);
-    handle = model.versions[number].handle;
-  }
+  const auto handle = with_lock(mutex_, [&] { return model.versions[number].handle; });
   return handle != terms::ModelHandle{} && is_served(handle) ? handle : terms::ModelHandle{};
 }
 

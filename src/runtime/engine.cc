@@ -5,6 +5,7 @@
 
 #include "backend/extensions/device_reset.h"
 #include "base/log/event_log.h"
+#include "base/with_lock.h"
 #include "runtime/model/loader.h"
 
 namespace sluice::runtime {
@@ -242,10 +243,7 @@ Result<std::shared_ptr<RequestSink>> Engine::sink(terms::ModelHandle handle) con
 }
 
 void Engine::shutdown(std::int64_t drain_deadline_ns) {
-  {
-    const std::unique_lock lock(open_mutex_);
-    is_open_ = false;
-  }
+  with_lock(open_mutex_, [&] { is_open_ = false; });
   // Loads that wait for cores give up; without this shutdown would wait for them.
   groups_->close();
   for (const auto& [handle, model] : models_.all()) {

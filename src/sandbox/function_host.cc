@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/with_lock.h"
 #include "runtime/engine.h"
 #include "runtime/inference/group_scheduler.h"
 #include "runtime/model/request_name.h"
@@ -291,12 +292,10 @@ Result<std::shared_ptr<runtime::RequestSink>> FunctionHost::sink(ModelHandle han
 /// The lanes drain at the same time: each refuses new requests when its turn comes, and all have
 /// the same deadline.
 void FunctionHost::shutdown(std::int64_t drain_deadline_ns) {
-  std::vector<std::shared_ptr<Lane>> lanes;
-  {
-    const std::lock_guard lock(lanes_mutex_);
+  const auto lanes = with_lock(lanes_mutex_, [&] {
     is_open_ = false;
-    lanes.swap(lanes_);
-  }
+    return std::exchange(lanes_, {});
+  });
   for (const auto& lane : lanes) lane->shutdown(drain_deadline_ns);
 }
 

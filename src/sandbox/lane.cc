@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/with_lock.h"
 #include "runtime/statistics/health.h"
 
 namespace sluice::sandbox {
@@ -91,10 +92,7 @@ Status Lane::cool(const std::shared_ptr<Function>& function) {
 }
 
 void Lane::remove(const std::shared_ptr<Function>& function) {
-  {
-    const std::lock_guard lock(mutex_);
-    function->is_removed = true;
-  }
+  with_lock(mutex_, [&] { function->is_removed = true; });
   // is_removed is set first, so no request can enter behind the cancellation.
   cancel_all(function.get(), removed(function->name));
   (void)ask(function, Function::Order::kRemove);  // a lane that is shut down holds nothing
@@ -148,11 +146,7 @@ runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) cons
 }
 
 terms::Health Lane::health(const Function& function) const {
-  std::optional<terms::ModelHandle> model;
-  {
-    const std::lock_guard lock(mutex_);
-    model = function.model;
-  }
+  const auto model = with_lock(mutex_, [&] { return function.model; });
   if (model) {
     const auto now = host_.models->health(*model);
     if (now.is_ok() && now->state != terms::HealthState::kHealthy) return *now;
@@ -320,20 +314,14 @@ void Lane::refuse(Pending& pending, const Status& why) {
 void Lane::shutdown(std::int64_t drain_deadline_ns) {
   const std::lock_guard once(shutdown_mutex_);
   if (std::exchange(is_shut_down_, true)) return;
-  {
-    const std::lock_guard lock(mutex_);
-    is_closed_ = true;
-  }
+  with_lock(mutex_, [&] { is_closed_ = true; });
   const auto is_empty = [this] {
     const std::lock_guard lock(mutex_);
     return pending_.empty();
   };
   if (clock_.now_ns() < drain_deadline_ns) wait(is_empty, drain_deadline_ns);
   cancel_all(nullptr, closed());
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
+  with_lock(mutex_, [&] { is_over_ = true; });
   ends_.notify_all();
   tell_waiters();
   const auto is_still = [this] {

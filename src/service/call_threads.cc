@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 
 namespace sluice::service {
 
@@ -44,13 +45,11 @@ void CallThreads::run_always(std::function<void()> work) {
 }
 
 void CallThreads::close() {
-  std::vector<std::thread> threads;
-  {
-    const std::lock_guard lock(mutex_);
+  // Joined without the lock, which the threads need to see is_closed_.
+  auto threads = with_lock(mutex_, [&] {
     is_closed_ = true;
-    // Joined without the lock, which the threads need to see is_closed_.
-    threads = std::exchange(threads_, {});
-  }
+    return std::exchange(threads_, {});
+  });
   work_.notify_all();
   for (std::thread& thread : threads) thread.join();
 }

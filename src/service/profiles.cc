@@ -1,4 +1,5 @@
 // The part of Service that takes profiles.
+#include "base/with_lock.h"
 #include "runtime/engine.h"
 #include "service/service.h"
 #include "worker/pool.h"
@@ -43,10 +44,7 @@ Result<terms::Profile> Service::stop_profile(const Caller& caller, std::uint64_t
       append(taken, std::move(part));
     }
   }
-  {
-    const std::unique_lock lock(owners_mutex_);
-    profile_owners_.erase(profile);
-  }
+  with_lock(owners_mutex_, [&] { profile_owners_.erase(profile); });
   log_.add(LogLevel::kInfo, "profile.stop profile={} spans={} dropped={}", profile,
            taken.spans.size(), taken.num_dropped);
   return taken;

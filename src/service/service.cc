@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "base/with_lock.h"
 #include "runtime/engine.h"
 #include "service/clients/refusals.h"
 #include "service/posted_replies.h"
@@ -385,10 +386,7 @@ Status Service::destroy_group(const Caller& caller, terms::CoreGroupId group) {
   // Read before the entry is erased.
   const terms::SessionId owned_by = owner(group_owners_, number_of(group));
   SLUICE_TRY(destroy(group));
-  {
-    const std::unique_lock lock(owners_mutex_);
-    group_owners_.erase(number_of(group));
-  }
+  with_lock(owners_mutex_, [&] { group_owners_.erase(number_of(group)); });
   if (owned_by == terms::kNobody) {
     common_.remove_group(group);
   } else {

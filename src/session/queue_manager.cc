@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 
 namespace sluice::session {
 namespace {
@@ -223,10 +224,7 @@ void QueueManager::close() {
   while (!model_.wait(is_done, kNoDeadline)) {
   }
   // Last: a slot that waits for a retry is open, so that none can ask for the thread any more.
-  {
-    const std::lock_guard lock(retry_mutex_);
-    retry_changed_.notify_all();
-  }
+  with_lock(retry_mutex_, [&] { retry_changed_.notify_all(); });
   if (retrier_.joinable()) retrier_.join();
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 
 namespace sluice::session {
 namespace {
@@ -175,10 +176,7 @@ Result<std::uint64_t> ReplicaSet::enter_line(runtime::Request& request) {
   const std::uint64_t id = kLineBit | ++num_lined_up_;
   // The reply erases the entry, on whatever thread it comes.
   const auto forget = [this, id, callers = std::move(request.on_done)](runtime::Reply reply) {
-    {
-      const std::lock_guard own(mutex_);
-      left_line_.erase(id);
-    }
+    with_lock(mutex_, [&] { left_line_.erase(id); });
     callers(std::move(reply));
   };
   request.on_done = forget;

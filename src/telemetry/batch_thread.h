@@ -16,6 +16,7 @@
 
 #include "base/process/start_thread.h"
 #include "base/result.h"
+#include "base/with_lock.h"
 
 namespace sluice::telemetry {
 
@@ -42,10 +43,7 @@ class BatchThread {
   BatchThread& operator=(const BatchThread&) = delete;
   /// Works at what waits, however long that takes, then ends the thread.
   ~BatchThread() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_ending_ = true;
-    }
+    with_lock(mutex_, [&] { is_ending_ = true; });
     wake_.notify_one();
     if (thread_.joinable()) thread_.join();
   }

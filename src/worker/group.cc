@@ -6,6 +6,7 @@
 
 #include "base/process/start_thread.h"
 #include "base/text/plural.h"
+#include "base/with_lock.h"
 #include "terms/load_json.h"
 #include "worker/protocol/profile_pages.h"
 
@@ -77,11 +78,7 @@ void WorkerGroup::tell(const std::string& event) const {
 
 /// Whether to try again. A group whose first worker did not start fails in `create`.
 bool WorkerGroup::start_failed(const Status& why) {
-  bool is_first = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_first = state_ == State::kStarting;
-  }
+  const bool is_first = with_lock(mutex_, [&] { return state_ == State::kStarting; });
   set_state(is_first ? State::kFailed : State::kRestarting, why);
   return !is_first;
 }
@@ -342,11 +339,7 @@ Status WorkerGroup::revive() {
 Status WorkerGroup::reset(RemoteModel& model) {
   const ModelPhase next = SLUICE_TRY(next_phase(model.phase(), ModelAction::kReset)
                                          .with_context(fmt::format("model \"{}\"", model.name())));
-  bool has_group_failed = false;
-  {
-    const std::lock_guard lock(mutex_);
-    has_group_failed = state_ == State::kFailed;
-  }
+  const bool has_group_failed = with_lock(mutex_, [&] { return state_ == State::kFailed; });
   if (has_group_failed) return revive();
   const std::lock_guard change(change_mutex_);
   if (model.worker_model() != 0) {

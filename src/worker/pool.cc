@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/process/memory_limit.h"
+#include "base/with_lock.h"
 #include "exec/memory_scope.h"
 #include "runtime/model/request_name.h"
 #include "topology/map/device_map_json.h"
@@ -334,10 +335,7 @@ Result<std::shared_ptr<runtime::RequestSink>> WorkerPool::sink(ModelHandle handl
 }
 
 void WorkerPool::shutdown(std::int64_t drain_deadline_ns) {
-  {
-    const std::lock_guard lock(mutex_);
-    is_open_ = false;
-  }
+  with_lock(mutex_, [&] { is_open_ = false; });
   for (const auto& [handle, loaded] : models_.all()) {
     if (const auto removed = models_.remove(handle)) unload(*removed, drain_deadline_ns);
   }

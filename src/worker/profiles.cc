@@ -1,6 +1,7 @@
 // The part of WorkerPool that records profiles.
 #include <utility>
 
+#include "base/with_lock.h"
 #include "worker/pool.h"
 
 namespace sluice::worker {
@@ -32,11 +33,7 @@ void WorkerPool::start_profile(std::uint64_t profile, const terms::ProfileSettin
     record(profiling, (*loaded)->model->info().group, *(*loaded)->group, (*loaded)->model.get());
     return;
   }
-  std::map<CoreGroupId, std::shared_ptr<WorkerGroup>> groups;
-  {
-    const std::lock_guard groups_lock(mutex_);
-    groups = groups_;
-  }
+  const auto groups = with_lock(mutex_, [&] { return groups_; });
   for (const auto& [id, group] : groups) {
     if (!settings.group || *settings.group == id) record(profiling, id, *group);
   }

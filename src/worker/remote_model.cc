@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text/plural.h"
+#include "base/with_lock.h"
 #include "worker/protocol/answer_room.h"
 
 namespace sluice::worker {
@@ -257,10 +258,7 @@ bool RemoteModel::wait(const std::function<bool()>& is_done, std::int64_t deadli
 }
 
 void RemoteModel::tell_waiters() {
-  {
-    const std::lock_guard lock(mutex_);
-    ++num_told_;
-  }
+  with_lock(mutex_, [&] { ++num_told_; });
   heard_.notify_all();
 }
 

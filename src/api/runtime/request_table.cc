@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/with_lock.h"
+
 namespace sluice::api {
 namespace {
 
@@ -66,11 +68,7 @@ Result<InferReply> RequestTable::wait(Runtime& runtime, std::uint64_t request,
   if (is_posted(request)) return runtime.take_reply(request, timeout_ns);
   const auto posted = SLUICE_TRY(find(request));
   if (posted->has_callback) return goes_to_callback(request);
-  std::shared_ptr<Flight> flight;
-  {
-    const std::lock_guard lock(posted->mutex);
-    flight = posted->flight;
-  }
+  const auto flight = with_lock(posted->mutex, [&] { return posted->flight; });
   // A wait may run the request on this thread, for which a caller without a timeout has no time.
   if (flight != nullptr && timeout_ns != 0) {
     flight->wait([&] { return posted->is_done.load(std::memory_order_acquire); }, timeout_ns);

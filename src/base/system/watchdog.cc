@@ -5,16 +5,14 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/with_lock.h"
 
 namespace sluice {
 
 Watchdog::Watchdog(OnLate on_late) : on_late_(std::move(on_late)), thread_([this] { run(); }) {}
 
 Watchdog::~Watchdog() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
+  with_lock(mutex_, [&] { is_over_ = true; });
   changed_.notify_one();
   thread_.join();
 }

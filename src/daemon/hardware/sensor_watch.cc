@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 
 namespace sluice::daemon {
 
@@ -31,10 +32,7 @@ SensorWatch::~SensorWatch() {
 }
 
 bool SensorWatch::stop(std::int64_t patience_ns) {
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
+  with_lock(mutex_, [&] { is_over_ = true; });
   changed_.notify_all();
   return !thread_.joinable() || wait_for(has_ended_, patience_ns);
 }

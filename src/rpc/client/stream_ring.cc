@@ -11,6 +11,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "shm/region.h"
 
 namespace sluice::rpc::client {
@@ -89,12 +90,10 @@ StreamRing::Entry* StreamRing::try_take_entry() {
 
 /// A sender that found no entry goes on by itself after a nap: only many wake it earlier.
 void StreamRing::give_back(Entry* entry) {
-  std::size_t num_free = 0;
-  {
-    const std::lock_guard lock(mutex_);
+  const std::size_t num_free = with_lock(mutex_, [&] {
     free_.push_back(entry);
-    num_free = free_.size();
-  }
+    return free_.size();
+  });
   if (num_free == std::max<std::size_t>(entries_.size() / kPartThatWakes, 1)) {
     freed_.notify_all();
   }
@@ -162,10 +161,7 @@ bool StreamRing::is_closed() const {
 }
 
 void StreamRing::close() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_closed_ = true;
-  }
+  with_lock(mutex_, [&] { is_closed_ = true; });
   freed_.notify_all();
   ring_.wake();
 }

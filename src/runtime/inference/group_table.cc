@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "base/with_lock.h"
+
 namespace sluice::runtime {
 namespace {
 
@@ -86,12 +88,8 @@ Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(const terms::C
                                                                   bool is_shared,
                                                                   const std::stop_token& stop) {
   const std::vector<terms::DeviceId> candidates = groups_.candidates(request);
-  std::size_t first = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    // In turn, so that models without a wish spread over the devices.
-    first = next_device_++;
-  }
+  // In turn, so that models without a wish spread over the devices.
+  const std::size_t first = with_lock(mutex_, [&] { return next_device_++; });
   std::shared_ptr<GroupScheduler> made;
   for (std::size_t i = 0; made == nullptr && i < candidates.size(); ++i) {
     terms::CoreRequest on_one = request;
@@ -218,10 +216,7 @@ void GroupTable::set_condition(terms::DeviceId device, terms::DeviceCondition co
   if (topology::find_device(groups_.map(), device) == nullptr) return;
   const bool has_failed = condition.health.state == terms::HealthState::kFailed;
   const std::string reason = has_failed ? condition.health.reason : "";
-  {
-    const std::lock_guard lock(mutex_);
-    conditions_[device] = std::move(condition);
-  }
+  with_lock(mutex_, [&] { conditions_[device] = std::move(condition); });
   // Without mutex_: waits for cores may end here.
   groups_.set_unfit(device, reason);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text/plural.h"
+#include "base/with_lock.h"
 #include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {
@@ -42,10 +43,7 @@ void ModelScheduler::replace(std::unique_ptr<Pipeline> pipeline) {
 }
 
 void ModelScheduler::give_up(const Status& why) {
-  {
-    const std::lock_guard lock(mutex_);
-    doom_ = why;
-  }
+  with_lock(mutex_, [&] { doom_ = why; });
   // Outside of the lock: the driver takes it as soon as it wakes.
   if (driver_ != nullptr) driver_->notify();
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "runtime/inference/model_scheduler.h"
 #include "runtime/pipeline/pipeline.h"
 
@@ -237,11 +238,8 @@ Status ModelScheduler::lacks_rows() const {
 /// The requests of a joined run that failed wait again, each for a run of its own, which zeros may
 /// fill up. The error of such a run is the request's.
 void ModelScheduler::run_alone(Running& running, const Status& why) {
-  bool was_alone = false;
-  {
-    const std::lock_guard lock(mutex_);
-    was_alone = running.parts.size() == 1 && running.parts.front().pending.is_alone;
-  }
+  const bool was_alone = with_lock(
+      mutex_, [&] { return running.parts.size() == 1 && running.parts.front().pending.is_alone; });
   if (was_alone) return end(running, why);
   {
     const std::lock_guard lock(mutex_);

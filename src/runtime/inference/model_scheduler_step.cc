@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "runtime/inference/model_scheduler.h"
 #include "runtime/pipeline/pipeline.h"
 
@@ -61,11 +62,7 @@ StepResult ModelScheduler::result(bool has_moved, std::int64_t now_ns) {
 }
 
 bool ModelScheduler::obey_doom() {
-  Status doom;
-  {
-    const std::lock_guard lock(mutex_);
-    std::swap(doom, doom_);
-  }
+  const Status doom = with_lock(mutex_, [&] { return std::exchange(doom_, {}); });
   if (doom.is_ok()) return false;
   fail_all(doom);
   sweep();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/system/processor.h"
+#include "base/with_lock.h"
 #include "runtime/inference/caller_driver.h"
 #include "runtime/inference/pump.h"
 
@@ -68,10 +69,7 @@ class ThreadDriver final : public Driver {
   }
 
   void notify() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ++signals_;
-    }
+    with_lock(mutex_, [&] { ++signals_; });
     work_.notify_one();
   }
 

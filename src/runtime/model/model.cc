@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/with_lock.h"
 #include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {
@@ -31,10 +32,7 @@ Status Model::start() {
   const std::lock_guard change(change_mutex_);
   const terms::ModelPhase next = SLUICE_TRY(check(ModelAction::kStart));
   SLUICE_TRY(parts_.stepper->activate(parts_.scheduler));
-  {
-    const std::lock_guard lock(mutex_);
-    phase_ = next;
-  }
+  with_lock(mutex_, [&] { phase_ = next; });
   // Last: the driver must know the model before the first request is accepted.
   parts_.scheduler->statistics().count_start();
   parts_.scheduler->accept();

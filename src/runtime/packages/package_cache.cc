@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/no_memory.h"
 #include "base/system/folder.h"
+#include "base/with_lock.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
 
@@ -57,12 +58,7 @@ void CachedPackage::keep_ready() {
 }
 
 void CachedPackage::forget_ready() {
-  std::shared_ptr<const exec::ReadyModel> ready;
-  {
-    const std::lock_guard lock(place_mutex_);
-    ready = ready_.lock();
-    ready_.reset();
-  }
+  const auto ready = with_lock(place_mutex_, [&] { return std::exchange(ready_, {}).lock(); });
   if (ready != nullptr) ready_models_->drop(ready);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/system/processor.h"
+#include "base/with_lock.h"
 
 namespace sluice::runtime {
 
@@ -10,10 +11,7 @@ LaneThread::LaneThread(std::vector<std::int32_t> cpus, std::function<void()> aft
     : cpus_(std::move(cpus)), after_(std::move(after)), thread_([this] { run(); }) {}
 
 LaneThread::~LaneThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-  }
+  with_lock(mutex_, [&] { is_stopping_ = true; });
   changed_.notify_all();
   thread_.join();
 }
@@ -22,10 +20,7 @@ void LaneThread::start(Job job) {
   // Without the lock: the state is idle, so the thread does not look at job_. The release below
   // publishes it.
   job_ = std::move(job);
-  {
-    const std::lock_guard lock(mutex_);
-    state_.store(State::kJob, std::memory_order_release);
-  }
+  with_lock(mutex_, [&] { state_.store(State::kJob, std::memory_order_release); });
   changed_.notify_all();
 }
 

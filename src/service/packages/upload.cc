@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "package/header.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
@@ -12,11 +13,7 @@ namespace sluice::service {
 Result<std::shared_ptr<const package::Executable>> UploadedPackages::parse(Bytes file,
                                                                            ByteCharge charge) {
   const std::uint64_t checksum = package::checksum_of(file.view());
-  std::shared_ptr<const Package> package;
-  {
-    const std::lock_guard lock(mutex_);
-    package = find_locked(checksum, file);
-  }
+  auto package = with_lock(mutex_, [&] { return find_locked(checksum, file); });
   if (package == nullptr) {
     // Without the lock. Equal uploads at the same time are each parsed, which costs only time.
     auto executable = SLUICE_TRY(package::parse_package(file));

@@ -6,6 +6,7 @@
 #include "base/no_memory.h"
 #include "base/system/aligned_memory.h"
 #include "base/text/plural.h"
+#include "base/with_lock.h"
 #include "service/sequences/control_values.h"
 
 namespace sluice::service {
@@ -308,11 +309,7 @@ std::int64_t SequenceModel::expire(std::int64_t now_ns) {
       // Before the request leaves the line: without memory for its answer it stays there.
       Reply reply = runtime::failed_reply(runtime_error(
           RuntimeCode::kTimeout, "the deadline passed while earlier requests of the sequence ran"));
-      std::optional<Request> late;
-      {
-        const std::lock_guard lock(mutex_);
-        late = end_waiting(turn);
-      }
+      const std::optional<Request> late = with_lock(mutex_, [&] { return end_waiting(turn); });
       if (!late) continue;  // its turn came, or it was cancelled
       if (late->on_done) late->on_done(std::move(reply));
       model_->tell_waiters();
@@ -392,12 +389,10 @@ Status SequenceModel::run(const std::shared_ptr<Turn>& turn) {
   Request inner = request_of(turn);
   const auto id = model_->submit(inner);
   if (!id.is_ok()) return id.status();
-  bool is_cancelled = false;
-  {
-    const std::lock_guard lock(mutex_);
+  const bool is_cancelled = with_lock(mutex_, [&] {
     turn->model_id = *id;
-    is_cancelled = turn->is_cancelled;
-  }
+    return turn->is_cancelled;
+  });
   if (is_cancelled) model_->cancel(*id);
   return ok_status();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
+#include "base/with_lock.h"
 
 namespace sluice::service {
 namespace {
@@ -71,10 +72,7 @@ Result<std::uint64_t> ModelByName::submit(runtime::Request& request) {
     (*on_done)(std::move(reply));
     self->leave(id);  // wakes whoever waits for what the reply has changed
   };
-  {
-    const std::lock_guard lock(mutex_);
-    flights_.emplace(id, Flight{model});
-  }
+  with_lock(mutex_, [&] { flights_.emplace(id, Flight{model}); });
   *on_done = std::exchange(request.on_done, std::move(leave_after));
   // The caller waits in this object, not in the model.
   const bool will_wait = std::exchange(request.will_wait, false);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/text/plural.h"
+#include "base/with_lock.h"
 #include "topology/cores/plugin_cores.h"
 
 namespace sluice::topology {
@@ -193,12 +194,11 @@ std::vector<terms::DeviceId> CoreGroups::candidates(const terms::CoreRequest& re
 }
 
 void CoreGroups::set_unfit(terms::DeviceId device, const std::string& reason) {
-  bool was_unfit = false;
-  {
-    const std::lock_guard lock(mutex_);
-    was_unfit = !allocator_.is_fit(device);
+  const bool was_unfit = with_lock(mutex_, [&] {
+    const bool is_unfit = !allocator_.is_fit(device);
     allocator_.set_unfit(device, reason);
-  }
+    return is_unfit;
+  });
   // Each look at the sensors says that the device is fit; only the first gives anybody cores.
   if (was_unfit && reason.empty()) tell_listener();
 }

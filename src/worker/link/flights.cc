@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/with_lock.h"
+
 namespace sluice::worker {
 
 namespace {
@@ -151,12 +153,10 @@ void Flights::expire(std::int64_t now_ns) {
 }
 
 void Flights::end(const Status& cause) {
-  Table left;
-  {
-    const std::lock_guard lock(mutex_);
+  Table left = with_lock(mutex_, [&] {
     end_ = cause;
-    left = std::exchange(table_, {});
-  }
+    return std::exchange(table_, {});
+  });
   for (auto& [id, flight] : left) {
     if (flight.on_answer) flight.on_answer(failure(cause));
   }

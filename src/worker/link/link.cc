@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/with_lock.h"
 
 namespace sluice::worker {
 
@@ -73,10 +74,7 @@ WorkerLink::~WorkerLink() { close(); }
 
 /// The reader answers everything in `die` before it ends, so the receiver may stop only after it.
 void WorkerLink::close() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_closing_ = true;
-  }
+  with_lock(mutex_, [&] { is_closing_ = true; });
   process_->kill();
   channel_.shut_down();
   if (reader_.joinable()) reader_.join();

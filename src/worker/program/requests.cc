@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/with_lock.h"
 #include "worker/protocol/answer_room.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -169,10 +170,7 @@ void Requests::send(const std::shared_ptr<Answer>& answer) {
     write_bundle(answer->bundle, answer->room);
     return complete(answer->request, Code::kOk, answer->reply.code, num_bytes);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    too_long_[answer->request] = answer;
-  }
+  with_lock(mutex_, [&] { too_long_[answer->request] = answer; });
   complete(answer->request, Code::kOutOfRange, answer->reply.code, num_bytes);
 }
 
