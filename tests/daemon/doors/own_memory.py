@@ -145,7 +145,7 @@ def group_owns_cores_of_both_kinds_of_its_model(folder: Path) -> None:
     place = place_of(folder, "far", "near", end=ONE_CORE)
     both = compile_for_far(folder, place, "--place", "Relu=near")
     alone = str(folder / "alone.sluice")
-    Sluice(environment=place).text("compile", str(DIGITS), "-o", alone, "--place", "Relu=near")
+    Sluice(environment=place).text("compile", str(DIGITS), "-o", alone, "--place", "Softmax=near")
     with Daemon(folder / "d", "--metrics", "localhost:0", environment=place, is_simulated=False) as daemon:
         sluice = at(daemon)
         kinds = {number: one["kind"] for number, one in enumerate(sluice.json("capacity")["devices"])}
