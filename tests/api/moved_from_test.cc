@@ -1,4 +1,4 @@
-// Calls of objects that were moved from: each is refused, and none reads what is not there.
+// Calls of objects that were moved from are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
