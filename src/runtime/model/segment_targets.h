@@ -28,7 +28,7 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
 /// Segments of one plug-in for devices of another kind than the group's.
 struct FurtherSegments {
   std::vector<std::size_t> numbers;
-  terms::CoreRequest request;  ///< cores beside those of the group, on which they take turns
+  terms::CoreRequest request;  ///< their cores, which the group gets
 };
 
 /// One entry per plug-in.

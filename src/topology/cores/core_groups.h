@@ -70,7 +70,7 @@ class CoreGroups {
   /// and not this object. Overtakes callers that wait, as `create` does.
   /// Fails: kNotFound, as destroy; as CoreAllocator::reserve.
   Result<ExtraCores> extend(terms::CoreGroupId id, const terms::CoreRequest& request);
-  /// Those of its range, and the extra ones after them.
+  /// The cores of its range, then its extra cores.
   std::vector<terms::CoreRef> cores_of(const CoreGroup& group) const;
 
   /// Records that another model was loaded on an implicit group, which lasts until the last of them
