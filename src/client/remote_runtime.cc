@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "client/requests.h"
 #include "terms/runtime_code.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::client {

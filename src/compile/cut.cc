@@ -66,7 +66,8 @@ Status set_cores(std::span<const std::int32_t> cores, std::vector<package::Segme
     }
     if (cores[i] == 0 && segments.size() > 1) {
       return invalid_argument(
-          "segment \"{}\" cannot take all cores that are free (0), because the model has {} segments",
+          "segment \"{}\" cannot take all cores that are free (0), because the model has {} "
+          "segments",
           segments[i].name, segments.size());
     }
     segments[i].cores = cores[i];

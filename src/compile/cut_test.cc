@@ -51,8 +51,9 @@ TEST(CutSegments, CoresThatDoNotFitTheSegmentsAreRefused) {
   EXPECT_THAT(cut({"second"}, {4, 1}).status().message(),
               HasSubstr("the model has 3: \"segment 0\", \"second\", \"segment 1\""));
   EXPECT_THAT(cut({}, {-1, 1}).status().message(), HasSubstr("cannot have -1 cores"));
-  EXPECT_THAT(cut({}, {0, 1}).status().message(),
-              HasSubstr("cannot take all cores that are free (0), because the model has 2 segments"));
+  EXPECT_THAT(
+      cut({}, {0, 1}).status().message(),
+      HasSubstr("cannot take all cores that are free (0), because the model has 2 segments"));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/no_memory.h"
+#include "base/process/with_lock.h"
 #include "base/text/plural.h"
-#include "base/with_lock.h"
 #include "generate/logprobs.h"
 #include "terms/runtime_code.h"
 

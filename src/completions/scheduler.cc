@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "completions/generation.h"
 #include "terms/runtime_code.h"
 

@@ -1,6 +1,6 @@
 #include "completions/text_starter.h"
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "completions/generation.h"
 
 namespace sluice::completions {

@@ -1,6 +1,6 @@
 #include "device/device_services.h"
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 
 namespace sluice::device {
 

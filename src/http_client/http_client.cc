@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "base/process/start_thread.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "tls/byte_stream.h"
 #include "tls/peer.h"
 

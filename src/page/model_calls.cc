@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "page/graph_json.h"
 #include "page/timeline_json.h"
 #include "terms/server/profile.h"

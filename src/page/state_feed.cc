@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log/wall_time.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 
 namespace sluice::page {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "perf/arrival_times.h"
 
 namespace sluice::perf {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "repository/repository.h"
 #include "repository/scheduling/ensemble.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/process/with_lock.h"
 #include "base/utf8.h"
-#include "base/with_lock.h"
 #include "open_inference/model_description.h"
 #include "repository/config/check_tensors.h"
 #include "repository/tree/label_files.h"
@@ -256,8 +256,8 @@ Status Repository::load_version(Load& load, Model& model, const VersionFile& wan
   return loaded.status().with_context(fmt::format("version {}", wanted.number));
 }
 
-/// Of each model of the folder that would take all: with all of them, a step of its texts would keep
-/// small networks of the folder waiting.
+/// A model of the folder that would take all cores gets so many: with all of them, a step of its
+/// texts would keep small networks of the folder waiting.
 std::int32_t Repository::part_of_cores() const {
   const auto names = list_models(options_.place, lists_);
   if (!names.is_ok() || names->size() < 2) return 0;

@@ -5,7 +5,7 @@
 
 #include "backend/extensions/device_reset.h"
 #include "base/log/event_log.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "runtime/model/loader.h"
 
 namespace sluice::runtime {

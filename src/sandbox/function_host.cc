@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "runtime/engine.h"
 #include "runtime/inference/group_scheduler.h"
 #include "runtime/model/request_name.h"

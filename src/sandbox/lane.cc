@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "runtime/statistics/health.h"
 
 namespace sluice::sandbox {

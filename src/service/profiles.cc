@@ -1,5 +1,5 @@
 // The part of Service that takes profiles.
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "runtime/engine.h"
 #include "service/service.h"
 #include "worker/pool.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/process/with_lock.h"
 #include "base/utf8.h"
-#include "base/with_lock.h"
 #include "runtime/engine.h"
 #include "service/clients/refusals.h"
 #include "service/posted_replies.h"

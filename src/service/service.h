@@ -132,8 +132,8 @@ struct OwnModel {
   terms::LoadOptions options = {};
   std::filesystem::path path = {};  ///< of the package; empty if `executable` is the package,
   std::shared_ptr<const package::Executable> executable = nullptr;
-  int package_fd = -1;  ///< which is in this file
-  std::int32_t most_cores = 0;  ///< of a model that would take all that are free; 0: no bound
+  int package_fd = -1;          ///< which is in this file
+  std::int32_t most_cores = 0;  ///< bounds a model that takes all free cores; 0: no bound
   std::int64_t version = 1;
   std::shared_ptr<const terms::DeclaredModel> declared = nullptr;  ///< may be null
   /// Called with the model before a client can find it, on the loading thread; its error unloads

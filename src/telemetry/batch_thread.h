@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/process/start_thread.h"
+#include "base/process/with_lock.h"
 #include "base/result.h"
-#include "base/with_lock.h"
 
 namespace sluice::telemetry {
 

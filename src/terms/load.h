@@ -35,7 +35,7 @@ struct LoadOptions {
   /// Contexts. 0: cores + host segments + 1 in normal mode, 1 in shared mode. For a function: the
   /// runs at a time.
   int depth = 0;
-  /// Of a model of one segment. 0: all that are free. None: as the package says.
+  /// The cores of a model of one segment. 0: all that are free. None: as the package says.
   std::optional<int> cores;
   /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.
   std::optional<int> queue_limit;

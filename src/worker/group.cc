@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/process/with_lock.h"
 #include "base/text/plural.h"
-#include "base/with_lock.h"
 #include "terms/load_json.h"
 #include "worker/protocol/profile_pages.h"
 

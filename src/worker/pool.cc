@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/process/memory_limit.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "exec/memory_scope.h"
 #include "runtime/model/request_name.h"
 #include "topology/map/device_map_json.h"

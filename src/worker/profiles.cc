@@ -1,7 +1,7 @@
 // The part of WorkerPool that records profiles.
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "worker/pool.h"
 
 namespace sluice::worker {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/process/with_lock.h"
 #include "base/text/plural.h"
-#include "base/with_lock.h"
 #include "worker/protocol/answer_room.h"
 
 namespace sluice::worker {

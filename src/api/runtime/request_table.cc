@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 
 namespace sluice::api {
 namespace {

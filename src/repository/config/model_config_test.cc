@@ -64,7 +64,8 @@ TEST(ModelConfig, KeepsWhatClientsReadOfIt) {
 
 TEST(ModelConfig, ThreadsOfARunAreCores) {
   const auto cores_of = [](const std::string& value) {
-    return read_model_config(R"(parameters { key: "intra_op_thread_count" value { string_value: ")" + value + "\" } }");
+    return read_model_config(
+        R"(parameters { key: "intra_op_thread_count" value { string_value: ")" + value + "\" } }");
   };
   const auto four = cores_of("4");
   ASSERT_TRUE(four.is_ok()) << four.status().to_string();

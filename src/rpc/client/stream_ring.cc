@@ -11,7 +11,7 @@
 #include <bit>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "shm/region.h"
 
 namespace sluice::rpc::client {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 
 namespace sluice::runtime {
 namespace {

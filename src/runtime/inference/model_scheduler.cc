@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/process/with_lock.h"
 #include "base/text/plural.h"
-#include "base/with_lock.h"
 #include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {

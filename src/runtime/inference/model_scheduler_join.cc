@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "runtime/inference/model_scheduler.h"
 #include "runtime/pipeline/pipeline.h"
 

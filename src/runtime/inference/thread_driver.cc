@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/process/with_lock.h"
 #include "base/system/processor.h"
-#include "base/with_lock.h"
 #include "runtime/inference/caller_driver.h"
 #include "runtime/inference/pump.h"
 

@@ -9,7 +9,7 @@
 namespace sluice::runtime {
 namespace {
 
-/// Most consecutive cores that lie on one device.
+/// The length of the longest run of cores on one device.
 std::int32_t longest_run(std::span<const terms::CoreRef> cores) {
   std::int32_t most = 0, run = 0;
   for (std::size_t at = 0; at < cores.size(); ++at) {

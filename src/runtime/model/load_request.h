@@ -40,7 +40,7 @@ struct LoadRequest : terms::LoadOptions {
   /// The file of `executable`, which a host passes to its worker; -1: none. Borrowed.
   int package_fd = -1;
   /// Eligible devices of the implicit group. The model determines their kind and the number of
-  /// cores; of one that takes all, `num_cores` bounds it, and 0 does not.
+  /// cores. `num_cores` above 0 bounds a model that takes all free ones.
   terms::CoreRequest where;
   /// Above 0, with a group: the model takes so many cores of the group and runs beside the group's
   /// other models: started by its load, on the threads that wait for its requests. Whoever loads it

@@ -167,8 +167,7 @@ SchedulerOptions scheduling_of(const LoadRequest& request, const terms::ModelInf
 }
 
 /// The segments of the package, with the cores that the request gives its only one.
-Result<SegmentTargets> targets_of(const LoadRequest& request,
-                                  const package::Executable& executable,
+Result<SegmentTargets> targets_of(const LoadRequest& request, const package::Executable& executable,
                                   const backend::BackendRegistry& backends) {
   SegmentTargets targets = SLUICE_TRY(find_targets(executable, backends));
   if (!request.cores || targets.needs.empty()) return targets;

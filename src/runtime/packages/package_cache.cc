@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/no_memory.h"
+#include "base/process/with_lock.h"
 #include "base/system/folder.h"
-#include "base/with_lock.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/process/with_lock.h"
 #include "base/system/processor.h"
-#include "base/with_lock.h"
 
 namespace sluice::runtime {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "package/header.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "base/no_memory.h"
+#include "base/process/with_lock.h"
 #include "base/system/aligned_memory.h"
 #include "base/text/plural.h"
-#include "base/with_lock.h"
 #include "service/sequences/control_values.h"
 
 namespace sluice::service {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 
 namespace sluice::service {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/process/with_lock.h"
 #include "base/text/plural.h"
-#include "base/with_lock.h"
 #include "topology/cores/plugin_cores.h"
 
 namespace sluice::topology {

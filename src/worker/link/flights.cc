@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 
 namespace sluice::worker {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 
 namespace sluice::worker {
 

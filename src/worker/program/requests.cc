@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/with_lock.h"
+#include "base/process/with_lock.h"
 #include "worker/protocol/answer_room.h"
 
 #if defined(__SANITIZE_THREAD__)

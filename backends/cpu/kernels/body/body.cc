@@ -100,6 +100,13 @@ SLUICE_CPU_INLINE Vec round_to_bf16(Vec x) {
   return select(x == x, (Vec)(rounded & broadcast_int(-0x10000)), x);
 }
 
+/// By the bits: denormal numbers are neither above nor below zero while a list runs.
+SLUICE_CPU_INLINE Vec sign(Vec x) {
+  const VecI magnitude = (VecI)abs(x);
+  const VecI is_number = (magnitude > 0) & (magnitude <= broadcast_int(0x7f800000));
+  return select(is_number, copy_sign(broadcast(1.0f), x), x);
+}
+
 template <BodyOp kOp>
 SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   const Vec zero{};
@@ -142,12 +149,7 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   if constexpr (kOp == BodyOp::kRound) {
     return select(abs(x) < broadcast(8388608.0f), copy_sign(round_magnitude(abs(x)), x), x);
   }
-  if constexpr (kOp == BodyOp::kSign) {
-    // By their bits: denormal numbers are neither above nor below zero while a list runs.
-    const VecI magnitude = (VecI)abs(x);
-    const VecI is_number = (magnitude > 0) & (magnitude <= broadcast_int(0x7f800000));
-    return select(is_number, copy_sign(one, x), x);
-  }
+  if constexpr (kOp == BodyOp::kSign) return sign(x);
   if constexpr (kOp == BodyOp::kSin) return sin(x);
   if constexpr (kOp == BodyOp::kCos) return cos(x);
   if constexpr (kOp == BodyOp::kTan) return tan(x);

@@ -9,7 +9,7 @@
 namespace sluice::cpu {
 
 /// Where the largest or smallest numbers along the middle axis of a dense [outer][axis][inner]
-/// tensor are. A NaN is beyond every number. Of equal numbers the first one counts, or the last.
+/// tensor are. A NaN is beyond every number. `takes_last` decides among equal numbers.
 struct PlacesPlan {
   std::int64_t outer = 0;
   std::int64_t axis = 0;

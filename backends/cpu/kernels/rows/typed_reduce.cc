@@ -107,8 +107,8 @@ SLUICE_CPU_INLINE auto lanes_of(const T* x) {
   }
 }
 
-/// The sum or product of a row that fills a vector: chains of vectors, which do not wait for each
-/// other. What is left behind whole vectors comes with numbers before it, which are taken out.
+/// The sum or product of a row that fills a vector, in independent chains of vectors. The last
+/// vector overlaps the one before it, and the numbers that both have are taken out.
 template <ReduceKind kKind, typename T>
 SLUICE_CPU_INLINE FoldOf<T> fold_lanes(const T* x, std::int64_t count) {
   using A = FoldOf<T>;

