@@ -106,7 +106,7 @@ void set_process_cpus(std::vector<std::int32_t> cpus) {
 OnProcessCpus::OnProcessCpus() : before_(affinity_of(0)) { stay_on(process_cpus()); }
 
 OnProcessCpus::~OnProcessCpus() {
-  if (CPU_COUNT(&before_) > 0) sched_setaffinity(0, sizeof before_, &before_);
+  if (CPU_COUNT(&before_) > 0) pthread_setaffinity_np(pthread_self(), sizeof before_, &before_);
 }
 
 }  // namespace sluice
