@@ -120,6 +120,7 @@ typedef struct sluice_load_options {
   int64_t max_run_ns;
   int32_t weight;
   int64_t request_timeout_ns;
+  int32_t cores;
 } sluice_load_options;
 SLUICE_API sluice_code sluice_set_load_option(sluice_load_options* options, const char* name,
                                               int64_t number);
