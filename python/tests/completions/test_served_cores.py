@@ -17,7 +17,7 @@ def cores_of_models(folder: pathlib.Path, count: int) -> tuple[int, dict[str, in
           sluice.Runtime.connect(running.address) as runtime):
         eventually(lambda: len(runtime.models()) == count)
         groups = {group.id: len(group.cores) for group in runtime.groups()}
-        all_cores = sum(device.num_cores for device in runtime.devices() if device.kind == "cpu")
+        all_cores = sum(device.num_cores for device in runtime.devices if device.kind == "cpu")
         return all_cores, {model.name: groups[model.group] for model in runtime.models()}
 
 
