@@ -145,8 +145,9 @@ struct PluginDefaults {
   }
 };
 
-/// The table of `P`, which lives as long as the library.
-template <Plugin P>
+/// The table of `P`, which lives as long as the library. `Entry`: a type that no other library has.
+/// The linker would give two plug-ins whose classes have one name the same table.
+template <Plugin P, typename Entry = P>
 class PluginTable {
  public:
   /// Null with a message for a host of another major version.
@@ -353,7 +354,10 @@ class PluginTable {
 
 /// Defines the entry of a plug-in. `P::kName` equals the name in the file name of the plug-in.
 #define SLUICE_PLUGIN(P)                                                          \
+  namespace {                                                                     \
+  struct SluiceEntry {};                                                          \
+  }                                                                               \
   extern "C" SLUICE_PLUGIN_EXPORT const sluice_backend_api* sluice_backend_entry( \
       uint16_t host_major, uint16_t, sluice_message* message) {                   \
-    return sluice::plugin::PluginTable<P>::get(host_major, message);              \
+    return sluice::plugin::PluginTable<P, SluiceEntry>::get(host_major, message); \
   }
