@@ -102,7 +102,8 @@ TEST(Segments, InconsistentSegmentsOfAPackageAreRefused) {
        {std::vector<package::SegmentSpec>{{"a", 1, 1}},
         {{"a", 0, 1}, {"b", 0, 1}},
         {{"a", 0, 1}, {"b", 3, 1}},
-        {{"a", 0, 0}}}) {
+        {{"a", 0, 1}, {"b", 1, 0}},
+        {{"a", 0, -1}}}) {
     executable.segments = segments;
     EXPECT_EQ(load_on(executable, {}).status().code(), Code::kDataLoss);
   }
