@@ -3,6 +3,8 @@
 #include <charconv>
 #include <map>
 
+#include "emulator/machine/limits.h"
+
 namespace sluice::cuda::emulator {
 namespace {
 
@@ -35,17 +37,14 @@ Status read_number(const Settings& settings, std::string_view name, Range range,
 Status read_capability(const Settings& settings, DeviceDescription* device) {
   const auto found = settings.find("capability");
   if (found == settings.end()) return plugin::ok();
-  const std::string_view text = found->second;
-  for (const std::string_view known :
-       {"7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "12.0", "12.1"}) {
-    if (text != known) continue;
-    const std::size_t dot = text.find('.');
-    device->major = dot == 1 ? text[0] - '0' : 10 + (text[1] - '0');
-    device->minor = text[dot + 1] - '0';
-    return plugin::ok();
+  const Limits* const limits = find_limits(found->second);
+  if (limits == nullptr) {
+    return plugin::invalid_argument("machine: capability=" + std::string(found->second) +
+                                    ": one from 7.5 to 12.1 is expected, as 9.0");
   }
-  return plugin::invalid_argument("machine: capability=" + std::string(text) +
-                                  ": one from 7.5 to 12.1 is expected, as 9.0");
+  device->major = limits->major;
+  device->minor = limits->minor;
+  return plugin::ok();
 }
 
 Status read_peers(const Settings& settings, bool* has_peer_access) {

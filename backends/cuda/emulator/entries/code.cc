@@ -6,6 +6,7 @@
 #include "driver/content_key.h"
 #include "emulator/entries/entries.h"
 #include "emulator/fatbin/fatbin.h"
+#include "emulator/machine/limits.h"
 #include "emulator/machine/machine.h"
 
 namespace sluice::cuda::emulator {
@@ -14,8 +15,13 @@ namespace {
 constexpr std::uint64_t kMaxGridX = 0x7fffffff;
 constexpr std::uint64_t kMaxGridYz = 0xffff;
 
-/// The PTX of a fat binary, for all devices: they have one capability in practice, and share
-/// libraries. Requires: the header of `image` tells the truth about its size, as for the driver.
+/// All devices of a machine have one capability, and share libraries and kernels.
+const Limits& common_limits(const Machine& machine) {
+  return limits_of(machine.description.devices.front());
+}
+
+/// The PTX of a fat binary, for all devices. Requires: the header of `image` tells the truth about
+/// its size, as for the driver.
 Fault take_text(const Machine& machine, const char* image, std::string* text) {
   const DeviceDescription& device = machine.description.devices.front();
   const std::span<const char> bytes(image, fatbin_bytes(image));
@@ -84,6 +90,8 @@ CuResult library_get_kernel(CuKernel* handle, CuLibrary library_handle, const ch
     if (kernel->kernel == nullptr) {
       return explain(CuResult::kNotFound, "the library has no kernel \"" + kernel->name + "\"");
     }
+    kernel->max_dynamic_shared_bytes =
+        std::max(0, kUsualSharedBytes - static_cast<int>(kernel->kernel->static_shared_bytes()));
     *handle = machine.kernels.add(std::move(kernel));
     library->kernels.emplace(name, *handle);
     return CuResult::kSuccess;
@@ -149,16 +157,21 @@ CuResult func_get_attribute(int* value, CuFunctionAttribute attribute, CuFunctio
   });
 }
 
-/// Dynamic shared memory that a block may have on the GPU that has most; the host lends it.
-constexpr int kMostSharedBytes = 227 * 1024;
-
 CuResult func_set_attribute(CuFunction handle, CuFunctionAttribute attribute, int value) {
   return call([&](Machine& machine, Scheduler::Lock&) {
     const auto kernel = machine.functions.find(handle);
     if (kernel == nullptr) return CuResult::kInvalidHandle;
-    if (attribute != CuFunctionAttribute::kMaxDynamicSharedBytes || value < 0 ||
-        value > kMostSharedBytes) {
+    if (attribute != CuFunctionAttribute::kMaxDynamicSharedBytes || value < 0) {
       return CuResult::kInvalidValue;
+    }
+    const Limits& limits = common_limits(machine);
+    const int most =
+        limits.max_block_shared_bytes() - static_cast<int>(kernel->kernel->static_shared_bytes());
+    if (value > most) {
+      return explain(CuResult::kInvalidValue,
+                     "kernel " + kernel->name + ": " + std::to_string(value) +
+                         " bytes of dynamic shared memory; a GPU of compute capability " +
+                         std::string(limits.capability) + " allows " + std::to_string(most));
     }
     kernel->max_dynamic_shared_bytes = value;
     return CuResult::kSuccess;
@@ -325,11 +338,14 @@ CuResult occupancy(int* blocks, CuFunction function, int block_size,
     if (block_size <= 0 || block_size > static_cast<int>(ptx::kMaxBlockThreads)) {
       return CuResult::kInvalidValue;
     }
-    const std::size_t shared = kernel->kernel->static_shared_bytes() + dynamic_shared_bytes;
-    const int by_threads = 1024 / block_size;
+    const Limits& limits = common_limits(machine);
+    const std::size_t shared = kernel->kernel->static_shared_bytes() + dynamic_shared_bytes +
+                               static_cast<std::size_t>(limits.reserved_shared_bytes());
+    const int by_threads = limits.threads / block_size;
     const int by_shared =
-        shared == 0 ? by_threads : static_cast<int>(std::size_t{64 * 1024} / shared);
-    *blocks = std::min({by_threads, by_shared, 16});
+        shared == 0 ? by_threads
+                    : static_cast<int>(static_cast<std::size_t>(limits.shared_bytes) / shared);
+    *blocks = std::min({by_threads, by_shared, limits.blocks});
     return CuResult::kSuccess;
   });
 }

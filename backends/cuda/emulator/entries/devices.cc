@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "emulator/entries/entries.h"
+#include "emulator/machine/limits.h"
 #include "emulator/machine/machine.h"
 
 namespace sluice::cuda::emulator {
@@ -76,17 +77,9 @@ CuResult device_total_mem(std::size_t* bytes, CuDevice device) {
   });
 }
 
-/// Limits that grow with the compute capability; from the table of technical specifications in the
-/// CUDA programming guide.
-int shared_bytes_per_multiprocessor(const DeviceDescription& what) {
-  if (what.major >= 9) return what.major == 12 ? 100 * 1024 : 228 * 1024;
-  if (what.major == 8) return what.minor == 0 || what.minor == 7 ? 164 * 1024 : 100 * 1024;
-  return what.minor == 5 ? 64 * 1024 : 96 * 1024;
-}
-
 int attribute_of(const DeviceDescription& what, CuDevice device, CuDeviceAttribute attribute) {
   using enum CuDeviceAttribute;
-  const bool is_small = (what.major == 8 && what.minor != 0) || what.major == 12;
+  const Limits& limits = limits_of(what);
   switch (attribute) {
     case kMaxThreadsPerBlock:
     case kMaxBlockDimX:
@@ -95,7 +88,7 @@ int attribute_of(const DeviceDescription& what, CuDevice device, CuDeviceAttribu
     case kMaxGridDimX: return 0x7fffffff;
     case kMaxGridDimY:
     case kMaxGridDimZ: return 0xffff;
-    case kMaxSharedMemoryPerBlock: return 48 * 1024;
+    case kMaxSharedMemoryPerBlock: return kUsualSharedBytes;
     case kWarpSize: return 32;
     case kMaxRegistersPerBlock: return 64 * 1024;
     case kMultiprocessorCount: return what.multiprocessors;
@@ -105,15 +98,13 @@ int attribute_of(const DeviceDescription& what, CuDevice device, CuDeviceAttribu
     case kPciBus: return device + 1;
     case kPciDevice: return 0;
     case kPciDomain: return what.domain;
-    case kMaxThreadsPerMultiprocessor: return what.major == 7 ? 1024 : is_small ? 1536 : 2048;
+    case kMaxThreadsPerMultiprocessor: return limits.threads;
     case kAsyncEngineCount: return 2;
     case kComputeCapabilityMajor: return what.major;
     case kComputeCapabilityMinor: return what.minor;
-    case kMaxSharedMemoryPerMultiprocessor: return shared_bytes_per_multiprocessor(what);
-    // One KiB of a block's is the driver's own from 8.0 on.
-    case kMaxSharedMemoryPerBlockOptin:
-      return shared_bytes_per_multiprocessor(what) - (what.major >= 8 ? 1024 : 0);
-    case kMaxBlocksPerMultiprocessor: return what.major == 7 ? 16 : is_small ? 24 : 32;
+    case kMaxSharedMemoryPerMultiprocessor: return limits.shared_bytes;
+    case kMaxSharedMemoryPerBlockOptin: return limits.max_block_shared_bytes();
+    case kMaxBlocksPerMultiprocessor: return limits.blocks;
   }
   return -1;
 }

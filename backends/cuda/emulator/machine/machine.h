@@ -25,9 +25,9 @@ struct Kernel {
   std::shared_ptr<const DeviceCode> code;
   const DeviceKernel* kernel = nullptr;
   std::string name;
-  std::string image;  // key_of its text
-  int max_dynamic_shared_bytes = 48 * 1024;
-  CuFunction function = nullptr;  // null until it is asked for
+  std::string image;                 // key_of its text
+  int max_dynamic_shared_bytes = 0;  // that a launch may ask for
+  CuFunction function = nullptr;     // null until it is asked for
 };
 
 struct Library {

@@ -32,6 +32,17 @@ TEST(DescriptionText, ReadsEverySetting) {
   EXPECT_EQ(description.count_file, "/a b");
 }
 
+TEST(DescriptionText, EveryKnownCapabilityIsRead) {
+  for (const char* capability :
+       {"7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "12.0", "12.1"}) {
+    Description description;
+    const std::string text = std::string("capability=") + capability;
+    EXPECT_EQ(parse_description(text, &description).text, "");
+    const DeviceDescription& device = description.devices.front();
+    EXPECT_EQ(std::to_string(device.major) + "." + std::to_string(device.minor), capability);
+  }
+}
+
 TEST(DescriptionText, EmptyTextIsTheUsualMachine) {
   Description description;
   EXPECT_TRUE(parse_description("", &description).is_ok());

@@ -175,20 +175,6 @@ TEST_F(LaunchesTest, BlockThatIsTooLargeIsRefused) {
   EXPECT_THAT(cu_.explain(), HasSubstr("2048 threads"));
 }
 
-TEST_F(LaunchesTest, DynamicSharedMemoryNeedsThePermission) {
-  start();
-  code_->kernels.emplace("none",
-                         HostKernel(0, [](const ptx::Launch&, LaunchMemory&) { return Fault{}; }));
-  const CuFunction none = find_function("none");
-  const auto launch_with = [&](unsigned bytes) {
-    return cu_.launch_kernel(none, 1, 1, 1, 1, 1, 1, bytes, nullptr, nullptr, nullptr);
-  };
-  EXPECT_EQ(launch_with(60 << 10), CuResult::kInvalidValue);
-  EXPECT_EQ(cu_.func_set_attribute(none, CuFunctionAttribute::kMaxDynamicSharedBytes, 60 << 10),
-            CuResult::kSuccess);
-  EXPECT_EQ(launch_with(60 << 10), CuResult::kSuccess);
-}
-
 TEST_F(LaunchesTest, MachineCodeIsRefusedWithTheReason) {
   start();
   CuLibrary library = nullptr;
