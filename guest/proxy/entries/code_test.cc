@@ -22,11 +22,11 @@ TEST_F(GuestCode, SharedMemoryOfAKernelIsEachGuestsOwn) {
   const KernelFacts of_first = first.find_store();
   const KernelFacts of_second = second.find_store();
   const std::uint64_t memory = first.make_memory(4);
-  ASSERT_EQ(allow(first, of_first.kernel, 96 << 10), CuResult::kSuccess);
-  ASSERT_EQ(allow(second, of_second.kernel, 64 << 10), CuResult::kSuccess);
-  EXPECT_EQ(first.launch(of_first.kernel, memory, kDefaultStream, 96 << 10), CuResult::kSuccess);
+  ASSERT_EQ(allow(first, of_first.kernel, 64 << 10), CuResult::kSuccess);
+  ASSERT_EQ(allow(second, of_second.kernel, 56 << 10), CuResult::kSuccess);
+  EXPECT_EQ(first.launch(of_first.kernel, memory, kDefaultStream, 64 << 10), CuResult::kSuccess);
   EXPECT_EQ(first.read(memory, kDefaultStream), 7);
-  EXPECT_EQ(second.launch(of_second.kernel, memory, kDefaultStream, 96 << 10),
+  EXPECT_EQ(second.launch(of_second.kernel, memory, kDefaultStream, 64 << 10),
             CuResult::kInvalidValue);
   EXPECT_EQ(third.find_store().max_dynamic_shared_bytes, kUsualSharedBytes);
   for (const int bytes : {-1, 1 << 30}) {

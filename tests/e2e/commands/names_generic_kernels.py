@@ -25,10 +25,10 @@ def run(*command):
 
 
 def write_model(path, size=3):
-    """Cosh has no kernel of its own; Relu has."""
+    """Cosh of f64 has no kernel of its own; Relu has."""
     nodes = [helper.make_node("Relu", ["x"], ["r"], "positive"), helper.make_node("Cosh", ["r"], ["y"], "volume")]
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, size, size])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, size, size])])
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.DOUBLE, [1, 2, size, size])],
+                              [helper.make_tensor_value_info("y", TensorProto.DOUBLE, [1, 2, size, size])])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
 
 
