@@ -26,10 +26,10 @@ CuResult CoreGrants::take(std::int32_t num_cores, std::unique_ptr<CoreGrant>* gr
     num_cores -= unit_sizes_[unit];
   }
   if (num_cores > 0) return CuResult::kInvalidResourceConfiguration;
-  return make_locked(std::move(units), grant);
+  return make_locked(units, grant);
 }
 
-CuResult CoreGrants::make_locked(std::vector<std::size_t> units,
+CuResult CoreGrants::make_locked(const std::vector<std::size_t>& units,
                                  std::unique_ptr<CoreGrant>* grant) {
   std::vector<std::int32_t> cores;
   for (const std::size_t unit : units) {

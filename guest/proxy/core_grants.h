@@ -53,7 +53,8 @@ class CoreGrants {
 
  private:
   friend class CoreGrant;
-  cuda::CuResult make_locked(std::vector<std::size_t> units, std::unique_ptr<CoreGrant>* grant);
+  cuda::CuResult make_locked(const std::vector<std::size_t>& units,
+                             std::unique_ptr<CoreGrant>* grant);
   void give(const std::vector<std::size_t>& units);
 
   cuda::Partitions partitions_;
