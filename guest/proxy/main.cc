@@ -7,15 +7,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "base/text/number.h"
 #include "emulator/description_text.h"
 #include "emulator/emulated_driver.h"
 #include "emulator/ptx_code.h"
@@ -25,14 +24,6 @@ namespace {
 
 constexpr int kSocketFd = 3;
 constexpr int kWords = 6;  // with the program's name
-
-/// Whether all of `word` is a number.
-template <typename T>
-bool read(std::string_view word, T& number) {
-  const char* const end = word.data() + word.size();
-  const auto parsed = std::from_chars(word.data(), end, number);
-  return parsed.ec == std::errc() && parsed.ptr == end;
-}
 
 }  // namespace
 
@@ -68,9 +59,9 @@ Result<device::TransferOptions> copy_options(std::string_view policy, std::strin
   const auto found = device::find_policy(policy);
   if (!found) return invalid_argument("there is no transfer policy {}", policy);
   options.policy = *found;
-  if (!read(blocks, options.blocks_in_flight)) {
-    return invalid_argument("\"{}\" is no number of blocks", blocks);
-  }
+  const auto in_flight = to_number<decltype(options.blocks_in_flight)>(blocks);
+  if (!in_flight) return invalid_argument("\"{}\" is no number of blocks", blocks);
+  options.blocks_in_flight = *in_flight;
   SLUICE_TRY(check(options));
   return options;
 }
@@ -105,11 +96,11 @@ int main(int argc, char** argv) {
   // What a terminal sends is for the program that runs as a guest.
   for (const int number : {SIGINT, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::uint64_t memory_bytes = 0;
-  if (argc != kWords || !read(argv[2], memory_bytes) || fcntl(kSocketFd, F_GETFD) < 0 ||
-      close_range(kSocketFd + 1, ~0U, 0) != 0) {
+  const auto memory_bytes =
+      sluice::to_number<std::uint64_t>(argc == kWords ? std::string_view(argv[2]) : "");
+  if (!memory_bytes || fcntl(kSocketFd, F_GETFD) < 0 || close_range(kSocketFd + 1, ~0U, 0) != 0) {
     std::fprintf(stderr, "sluice-guest-proxy is started by sluice guest\n");
     return 2;
   }
-  _exit(sluice::guest::run_proxy(argv, memory_bytes));
+  _exit(sluice::guest::run_proxy(argv, *memory_bytes));
 }

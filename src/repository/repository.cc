@@ -107,10 +107,7 @@ Status Repository::load(const service::Caller& caller, const std::string& name,
     return unimplemented("a model outside of the repository has no configuration");
   }
   const auto model = find_or_add(name);
-  {
-    const std::lock_guard lock(mutex_);
-    model->config = std::move(config);
-  }
+  with_lock(mutex_, [&] { model->config = std::move(config); });
   const Status steps = load_steps(name);
   // In any case: what an ensemble wants is noted, so that it comes when its models do.
   Status status = load_changed(name);
